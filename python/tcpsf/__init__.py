@@ -1,9 +1,9 @@
-"""The first and last packets of a TCP connection: TCP Smart Framing, simulated.
+"""Simulate TCP over lossy links: scenarios, runs and their results.
 
 >>> from tcpsf import Greedy, Link, Scenario, Transfers, run
 
-Names are fetched when first asked for: a program that needs the simulator's core alone, or prints its help, does not
-wait for the rest.
+A name is imported at its first use. A program that needs only the simulator's core, or that prints
+its help, does not import the other modules.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from importlib import import_module
 
 from tcpsf._core import version as __version__
 
-TYPE_CHECKING = (
-    False  # type checkers know the name; `typing` itself would take longer to load than the core
-)
+# Type checkers know this name. Importing `typing` would take longer than importing the core.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

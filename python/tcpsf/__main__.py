@@ -1,4 +1,4 @@
-"""``python -m tcpsf``."""
+"""Entry point of ``python -m tcpsf``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The distribution of completion times: every value of up to `EXACT`, a histogram of more.
+"""The distribution of completion times: all values up to `EXACT` of them, otherwise a histogram.
 
-Both are functions of the set of values alone: neither the order in which they come nor the size of
-the batches changes a digit. A histogram has logarithmic bins, so its quantiles have a relative
-error of at most `ERROR`.
+Both depend only on the set of values, not on their order or on the size of batches. A histogram has
+logarithmic bins, so that its quantiles have a relative error of at most `ERROR`.
 """
 
 from __future__ import annotations
@@ -17,17 +16,20 @@ from typing import Any
 from tcpsf.sums import Sums
 
 EXACT = 100_000
-"""Values up to which each is kept: 0.8 MB."""
+"""Maximum number of values that are kept individually: 0.8 MB."""
 
 BIN = math.log(1.005)
 """Width of a histogram's bin on the logarithmic axis."""
 
 ERROR = math.exp(BIN / 2.0) - 1.0
-"""Relative error of a histogram's quantiles at the most: the middle of a bin is within 0.25 % of every value in it."""
+"""Maximum relative error of a histogram's quantiles.
+
+The middle of a bin differs by at most 0.25 % from every value in the bin.
+"""
 
 
 class Distribution:
-    """Times in nanoseconds."""
+    """The distribution of a set of times in nanoseconds."""
 
     __slots__ = ("_bins", "_values")
 
@@ -51,15 +53,15 @@ class Distribution:
 
     @property
     def values(self) -> Sequence[int]:
-        """The values in the order in which they came; none where they are not kept."""
+        """The values in the order of their addition; empty if the values are not kept."""
         return self._values
 
     def bins(self) -> Counter[int]:
-        """Return how many values each bin of a histogram has, also while each value is kept."""
+        """Return the number of values in each bin, also while all values are kept."""
         return self._bins + Counter(map(_bin, self._values))
 
     def update(self, other: Distribution) -> None:
-        """Add the values of another."""
+        """Add the values of another distribution."""
         self._values.extend(other._values)
         self._bins.update(other._bins)
         self._keep_small()
@@ -70,7 +72,7 @@ class Distribution:
             del self._values[:]
 
     def quantile(self, share: float) -> float | None:
-        """Seconds that ``share`` of the values do not exceed: the smallest value for which that is so.
+        """Quantile in seconds: the smallest value that ``share`` of the values do not exceed.
 
         >>> Distribution([5_000_000_000, 1_000_000_000, 2_000_000_000]).quantile(0.5)
         2.0
@@ -87,7 +89,7 @@ class Distribution:
         return None
 
     def below(self, seconds: float) -> int:
-        """Count the values below ``seconds``; of a histogram, those in bins that end there.
+        """Count the values below ``seconds``; in a histogram, with whole bins.
 
         >>> Distribution([1_000_000_000, 2_000_000_000]).below(2.0)
         1
@@ -103,7 +105,7 @@ class Distribution:
 
     @classmethod
     def from_dict(cls, data: dict[str, Sequence[Any]]) -> Distribution:
-        """Read it again."""
+        """Return the distribution that `to_dict` has converted."""
         found = cls(data["values"])
         found._bins.update(dict(data["bins"]))
         found._keep_small()
@@ -111,10 +113,10 @@ class Distribution:
 
 
 class RunTimes:
-    """The times of several runs together, and how the number up to any time varies from run to run.
+    """Times of several runs, with the variation among runs of the count up to any time.
 
-    Memory grows neither with the runs nor with the times: up to `EXACT` times each is kept with its
-    run, beyond that what each bin adds to the sums over runs.
+    Memory is constant: up to `EXACT` times are kept individually with their run. Otherwise the
+    contribution of each bin to the sums over runs is kept.
     """
 
     __slots__ = (
@@ -131,15 +133,15 @@ class RunTimes:
         """The times of all runs."""
         self._values = array("q")
         self._ends = array("q")
-        """While each time is kept: how many there were after each run that had any."""
+        """While all times are kept: the number of times after each run that has any."""
         self._sizes_squared = 0
-        # With h the number of a run's times up to a bin and n that of all its times: what the bin
-        # adds to Σh² and Σhn.
+        # Contribution of each bin to Σh² and Σhn, where h is the number of a run's times up to the
+        # bin, and n the number of all its times.
         self._square_steps: Counter[int] = Counter()
         self._product_steps: Counter[int] = Counter()
 
     def add(self, run: Distribution) -> None:
-        """Take the times of a run."""
+        """Add the times of a run."""
         if not len(run):
             return
         self._sizes_squared += len(run) ** 2
@@ -154,7 +156,7 @@ class RunTimes:
         self.together.update(run)
 
     def _kept(self) -> Iterator[array[int]]:
-        """Yield the times of each run, while each time is kept."""
+        """Yield the times of each run, while all times are kept."""
         begin = 0
         for end in self._ends:
             yield self._values[begin:end]
@@ -169,7 +171,9 @@ class RunTimes:
             below += count
 
     def up_to(self, seconds: float) -> Sums:
-        """Sum over runs: how many times do not exceed ``seconds``, or lie in bins that begin there or before, of all.
+        """Sums over runs of the number of times up to ``seconds``, and of the number of all times.
+
+        In a histogram, a bin counts if it begins at or before ``seconds``.
 
         >>> times = RunTimes()
         >>> times.add(Distribution([1_000_000_000, 2_000_000_000, 3_000_000_000]))

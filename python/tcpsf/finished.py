@@ -1,4 +1,4 @@
-"""Finished work on disk: what it is filed under, and files that are whole or not there."""
+"""Finished runs on disk: their digests, and files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from tcpsf import _core
 
 
 def digest(content: object) -> str:
-    """Digest plain data."""
+    """Return the SHA-256 of plain data, in hexadecimal."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 @cache
 def build() -> str:
-    """Digest what simulates, serves and emulates: two builds of one version may differ."""
+    """Return the SHA-256 of the compiled module, because builds of one version can differ."""
     return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file. It gets its name when all of it is written, so nobody reads half of one."""
+    """Write a file under a temporary name, and rename it when it is complete."""
     partial = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
     try:
         partial.write_bytes(content)

@@ -1,24 +1,24 @@
-"""Confidence intervals as data: each kind of spread knows its interval at any level of confidence.
+"""Confidence intervals as data: each kind of spread computes its interval at any confidence.
 
-A report shows intervals of 95 %. A claim about several values needs wider ones (Bonferroni), so a
-spread keeps what its interval is computed from. Seven kinds are enough:
+Reports show 95 % intervals. A claim about several values needs wider intervals (Bonferroni), so
+that a spread keeps the data from which intervals are computed. There are seven kinds:
 
-- `Student` for means, ratios and differences of runs: value ± t · standard error, cut off at the
-possible range.
-- `Wilson` for proportions: Wilson's score interval (1927) with the effective number of
-  observations, which is the one that gives the variance seen among the runs (Kish 1965, §8.2), and
-  with quantiles of Student's t. Korn and Graubard (1998) propose both for clustered samples, Franco
-  et al. (2019) compare them. Where the proportion is 0 or 1, or the same in all runs, nothing can
-  be seen of clusters; then observations count as independent.
-- `Quantile` for quantiles over all runs: the interval of the proportion of values below, turned
-  back into values (Woodruff 1952).
-- `Apart` for the difference of two independent estimates: the distances to the ends of both
-  intervals, added in squares (Newcombe 1998, method 10; Zou and Donner 2008).
-- `Over` for the ratio of two independent positive estimates: the same of their logarithms, which is
-  the interval of Katz et al. (1978) where both are proportions of many observations.
-- `Resampled` for what none of these gives, such as a distance between medians and a curve:
-  percentiles of its values on resampled observations (bootstrap; Efron and Tibshirani 1993, §13.3).
-- `Same` where nothing is random, or where every run gave the same value. It has no interval.
+- `Student` for means, ratios and differences of runs: value ± t · standard error, limited to the
+  possible range.
+- `Wilson` for proportions: Wilson's score interval (1927) with quantiles of Student's t, and with
+  the effective number of observations that gives the variance among the runs (Kish 1965, §8.2).
+  Korn and Graubard (1998) propose both for clustered samples, and Franco et al. (2019) compare
+  them. If the proportion is 0 or 1, or equal in all runs, the data show no effect of clusters, and
+  observations count as independent.
+- `Quantile` for quantiles over all runs: the interval of the proportion of values below,
+  transformed to values (Woodruff 1952).
+- `Apart` for the difference of two independent estimates: the root of the sum of the squared
+  distances to the ends of both intervals (Newcombe 1998, method 10; Zou and Donner 2008).
+- `Over` for the ratio of two independent positive estimates: the same method on their logarithms.
+  For two proportions of many observations this is the interval of Katz et al. (1978).
+- `Resampled` for other statistics, such as the distance between medians and a curve: percentiles of
+  the values on resampled observations (bootstrap; Efron and Tibshirani 1993, §13.3).
+- `Same` if nothing is random, or if every run has the same value. It has no interval.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Student:
     error: float
     degrees: int
     possible: Ends = EVERYTHING
-    """The range that the value cannot leave. The interval is cut off there."""
+    """Possible range of the value, to which the interval is limited."""
 
     def interval(self, value: float, confidence: float) -> Ends:
         """Return the interval around ``value``."""
@@ -64,7 +64,7 @@ class Student:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Linear:
-    """The value is ``factor`` times what the interval is computed for, plus ``offset``."""
+    """A linear function of the quantity for which the interval is computed."""
 
     factor: float = 1.0
     offset: float = 0.0
@@ -80,12 +80,15 @@ class _Linear:
 
 @dataclass(frozen=True, slots=True)
 class Wilson(_Linear):
-    """A proportion of observations in clusters: the value is ``factor`` times the proportion, plus ``offset``."""
+    """A proportion of observations in clusters, times ``factor``, plus ``offset``."""
 
     effective: float
-    """Independent observations with the same variance as the one among the runs; infinite where that is zero."""
+    """Number of independent observations that has the variance among the runs.
+
+    Infinite if this variance is zero.
+    """
     observations: float
-    """Observations in all."""
+    """Total number of observations."""
     degrees: int
     """Degrees of freedom of the variance among the runs."""
 
@@ -106,11 +109,11 @@ class Quantile(_Linear):
     """A quantile of values in clusters, times ``factor``, plus ``offset``."""
 
     values: Distribution
-    """Those of all runs, in nanoseconds."""
+    """Values of all runs, in nanoseconds."""
     share: float
-    """What part of them the quantile is not below."""
+    """Share of the values that do not exceed the quantile."""
     proportion: Wilson
-    """How sure that proportion is."""
+    """Uncertainty of this share."""
 
     def interval(self, value: float, confidence: float) -> Ends:
         """Return the interval around ``value``."""
@@ -123,7 +126,7 @@ class Quantile(_Linear):
 
 @dataclass(frozen=True, slots=True)
 class Same:
-    """The value has no spread: nothing in it is random, or every run gave the same."""
+    """A value without spread: nothing is random, or every run has the same value."""
 
     def interval(self, value: float, confidence: float) -> Ends:  # noqa: ARG002
         """Return the value itself, twice."""
@@ -165,13 +168,19 @@ class Apart:
 
 @dataclass(frozen=True, slots=True)
 class Over(_Linear):
-    """The ratio of two independent positive values, each with its own spread, times ``factor``, plus ``offset``."""
+    """The ratio of two independent positive values, each with its own spread.
+
+    The value is the ratio times ``factor``, plus ``offset``.
+    """
 
     ours: tuple[float, Spread]
     theirs: tuple[float, Spread]
 
     def interval(self, value: float, confidence: float) -> Ends:
-        """Return the interval around ``value``; it reaches to 0 or infinity where an end of theirs or ours is 0."""
+        """Return the interval around ``value``.
+
+        It extends to 0 or infinity if an end of one of the two intervals is 0.
+        """
         (a, ours), (b, theirs) = self.ours, self.theirs
         low_a, high_a = ours.interval(a, confidence)
         low_b, high_b = theirs.interval(b, confidence)
@@ -186,16 +195,16 @@ class Over(_Linear):
 
 
 def _log_ratio(high: float, low: float) -> float:
-    """Logarithm of ``high`` over ``low``; infinite where one of them is 0 or infinite."""
+    """Logarithm of ``high`` / ``low``; infinite if ``low`` is 0 or ``high`` infinite."""
     return math.log(high / low) if low > 0 and high < math.inf else math.inf
 
 
 @dataclass(frozen=True, slots=True)
 class Resampled(_Linear):
-    """Any statistic, times ``factor``, plus ``offset``: its values on resampled observations."""
+    """Any statistic, times ``factor``, plus ``offset``, with its values on resampled data."""
 
     values: tuple[float, ...]
-    """In ascending order."""
+    """Values of the statistic in ascending order."""
 
     def interval(self, value: float, confidence: float) -> Ends:
         """Return the interval around ``value``: percentiles of the resampled values."""
@@ -211,8 +220,10 @@ Spread: TypeAlias = "Student | Wilson | Quantile | Same | Apart | Over | Resampl
 def wilson(share: float, observations: float, quantile: float) -> Ends:
     """Wilson's score interval of a proportion.
 
-    >>> [round(end, 4) for end in wilson(0.0, 10, 1.959964)], [round(end, 4) for end in wilson(0.5, 10, 1.959964)]
-    ([0.0, 0.2775], [0.2366, 0.7634])
+    >>> [round(end, 4) for end in wilson(0.0, 10, 1.959964)]
+    [0.0, 0.2775]
+    >>> [round(end, 4) for end in wilson(0.5, 10, 1.959964)]
+    [0.2366, 0.7634]
     """
     square = quantile**2 / observations
     middle = (share + square / 2.0) / (1.0 + square)
@@ -225,11 +236,14 @@ def wilson(share: float, observations: float, quantile: float) -> Ends:
 
 
 MANY = 2000
-"""From so many degrees of freedom on the quantile of ``MANY`` is taken: at most 0.15 % too wide up to 0.9995."""
+"""Maximum degrees of freedom: for more, the quantile of ``MANY`` is used.
+
+This makes intervals at most 0.15 % too wide, for probabilities up to 0.9995.
+"""
 
 
 def t_quantile(probability: float, degrees: int) -> float:
-    """The ``probability`` quantile of Student's t with a whole number of degrees of freedom.
+    """The ``probability`` quantile of Student's t with an integer number of degrees of freedom.
 
     >>> round(t_quantile(0.975, 7), 4), round(t_quantile(0.975, 10**6), 4)
     (2.3646, 1.9612)
@@ -256,9 +270,10 @@ def _quantile(probability: float, degrees: int) -> float:
 
 
 def t_cdf(t: float, degrees: int) -> float:
-    """Probability that Student's t is below ``t``: the finite series for whole degrees of freedom.
+    """Probability that Student's t is below ``t``.
 
-    Abramowitz and Stegun, 26.7.3 and 26.7.4.
+    This is the finite series for integer degrees of freedom: Abramowitz and Stegun, 26.7.3 and
+    26.7.4.
     """
     theta = math.atan(t / math.sqrt(degrees))
     sine, square = math.sin(theta), math.cos(theta) ** 2

@@ -1,4 +1,4 @@
-"""Captures: pcapng files that Wireshark and its relatives read, whole or not at all."""
+"""Captures of simulated packets: pcapng files for Wireshark, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,47 +13,48 @@ from tcpsf.errors import OutputError, TcpsfError
 from tcpsf.staging import partial_file
 
 MAGIC = b"\n\r\r\n"
-"""What every pcapng file begins with; a file without it is not ours to replace."""
+"""First bytes of every pcapng file. A file without them is never replaced."""
 
 LEAST_BYTES, MOST_BYTES = 80, 262_144
-"""The longest headers, and the limit that Wireshark sets itself."""
+"""Limits of `Pcap.snap_len`: the maximum length of all headers, and Wireshark's own limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pcap:
-    """The capture to write of a run: every packet with the headers it would have on a real wire.
+    """A capture of a run: every packet, with the headers that it would have on a real wire.
 
     >>> Pcap(path=Path("run.pcapng"), snap_len=20)
     Traceback (most recent call last):
-    tcpsf.errors.TcpsfError: cannot capture 20 bytes of a packet: it must be 80 to 262144
+    tcpsf.errors.TcpsfError: cannot capture 20 bytes of a packet: expected 80 to 262144
     """
 
     path: Path
     place: Literal["sender", "receiver", "both"] = "sender"
-    """The host at which a flow's packets are seen: the one that sends its data, the one that receives them, or both.
+    """Vantage point: the sender of a flow's data, its receiver, or both.
 
-    With both, each packet that arrives is there twice, and an analyser that does not tell
-    interfaces apart takes the second for a retransmission.
+    With both, each packet that arrives appears twice. An analyser that does not distinguish
+    interfaces takes the second one for a retransmission.
     """
     snap_len: int = 128
-    """How many bytes of a packet are kept. The payload is zeros."""
+    """Bytes of a packet that are written, from 80 to 262144. The payload is zeros."""
     replace: bool = False
-    """Whether an earlier capture may be replaced."""
+    """Whether the capture may replace an earlier one."""
 
     def __post_init__(self) -> None:
         if not LEAST_BYTES <= self.snap_len <= MOST_BYTES:
             raise TcpsfError(
-                f"cannot capture {self.snap_len} bytes of a packet: it must be {LEAST_BYTES} to {MOST_BYTES}",
-                hint="128 keeps all headers, 65535 all packets whole",
+                f"cannot capture {self.snap_len} bytes of a packet: "
+                f"expected {LEAST_BYTES} to {MOST_BYTES}",
+                hint="128 bytes contain all headers, 65535 bytes the longest packet",
             )
 
 
 @contextlib.contextmanager
 def captured(simulation: _core.Simulation, pcap: Pcap | None) -> Iterator[Callable[[int], bool]]:
-    """Yield what advances the simulation by so many events.
+    """Yield a function that advances the simulation by a number of events.
 
-    The file gets its name when the block ends without an error; a file that cannot be written is
-    noticed before.
+    The temporary file is renamed to ``pcap.path`` when the block ends without an error. Raises
+    `OutputError` at the start if the file cannot be written.
     """
     if pcap is None:
         yield lambda events: simulation.advance(max_events=events)
@@ -76,16 +77,15 @@ def captured(simulation: _core.Simulation, pcap: Pcap | None) -> Iterator[Callab
 def staged(path: Path, *, replace: bool) -> Iterator[Path]:
     """Yield a file to write a capture to; it becomes ``path`` when the block ends without an error.
 
-    A pipe is written to as it is.
+    If ``path`` is a pipe, yield it without a temporary file.
     """
     with contextlib.ExitStack() as stack:
         with plainly(path):
             if not (is_pipe := path.is_fifo()):
                 _refuse_if_taken(path, replace=replace)
                 staging = stack.enter_context(partial_file(path))
-                _refuse_if_taken(
-                    path, replace=replace
-                )  # another process may have finished meanwhile
+                # Another process may have finished in the meantime.
+                _refuse_if_taken(path, replace=replace)
         if is_pipe:
             yield path
             return
@@ -95,18 +95,18 @@ def staged(path: Path, *, replace: bool) -> Iterator[Path]:
 
 
 def standard_output() -> Path:
-    """Return the path of standard output, if a capture can be written there: to a program that reads it."""
+    """Return the path of standard output. Raises `OutputError` unless it is a pipe."""
     path = Path("/dev/stdout")
     if not path.is_fifo():
         raise OutputError(
             "cannot write capture `-`: standard output is not a pipe",
-            hint="name a file, or send it to a program: `tcpsf sim FILE --pcap - | tshark -r -`",
+            hint="give a file, or pipe it to a program: `tcpsf sim FILE --pcap - | tshark -r -`",
         )
     return path
 
 
 def _refuse_if_taken(path: Path, *, replace: bool) -> None:
-    hint = "name another file"
+    hint = "choose another file"
     if not path.parent.is_dir():
         raise OutputError(
             f"cannot write capture `{path}`: `{path.parent}` is not a folder", hint=hint
@@ -115,17 +115,17 @@ def _refuse_if_taken(path: Path, *, replace: bool) -> None:
         return
     if not _is_capture(path):
         raise OutputError(
-            f"cannot write capture `{path}`: it exists and is something else", hint=hint
+            f"cannot write capture `{path}`: it exists and is not a capture", hint=hint
         )
     if not replace:
         raise OutputError(
-            f"cannot write capture `{path}`: it is there already",
-            hint=f"{hint}, or let `--force` replace it",
+            f"cannot write capture `{path}`: it already exists",
+            hint=f"{hint}, or replace it with `--force`",
         )
 
 
 def _is_capture(path: Path) -> bool:
-    """Whether that is a file that begins as captures do, or is empty."""
+    """Return whether the path is a pcapng file or an empty file."""
     if not path.is_file():
         return False
     with plainly(path), path.open("rb") as file:
@@ -134,13 +134,13 @@ def _is_capture(path: Path) -> bool:
 
 @contextlib.contextmanager
 def plainly(path: Path) -> Iterator[None]:
-    """Turn what is said of the file into one line."""
+    """Convert errors about the capture's file to `OutputError`."""
     try:
         yield
     except OSError as error:
         raise OutputError(
             f"cannot write capture `{path}`: {(error.strerror or str(error)).lower()}",
-            hint="nothing was kept; name another file",
+            hint="no capture is kept; choose another file",
         ) from None
     except ValueError as error:
         message, hint = error.args

@@ -1,4 +1,4 @@
-"""What a run leaves behind: tables, and how to make them again."""
+"""Results of a run: its tables and its provenance."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """Where a result comes from. ``run(**provenance.arguments())`` makes it again, byte for byte."""
+    """Origin of a result. ``run(**provenance.arguments())`` reproduces the result exactly."""
 
     version: str
-    """The version of tcpsf."""
+    """Version of tcpsf."""
     seed: int
     scenario: Scenario
 
@@ -32,12 +32,15 @@ class Provenance:
 
 
 class Batch:
-    """Rows that a run has finished so far and that no earlier batch held. Each table is converted when asked for."""
+    """Rows that a run has finished since the previous batch.
+
+    Each table is converted at its first use.
+    """
 
     __slots__ = ("_tables",)
 
     TABLES = ("flows", "recoveries", "samples", "packets")
-    """What grows during a run; ``links`` comes at the end."""
+    """Tables that grow during a run; ``links`` exists only at the end."""
 
     def __init__(
         self,
@@ -76,21 +79,21 @@ class Batch:
 
 
 class RunResult:
-    """The tables of one run, as Polars data frames. Times are in seconds, sizes in bytes, as the names say.
+    """The tables of one run, as Polars data frames. The names of columns contain the units.
 
     ``flows``
-        One row a flow: when it started, its size, its completion time by both definitions
-        (``sender_s``: until the sender knows that all arrived; ``receiver_s``: until the receiver
-        has all), what it sent and resent. Flows without an end, or cut off by the run's, have no
-        completion time.
+        One row per flow: start time, size, completion time by two definitions, and the amounts of
+        sent and retransmitted data. ``sender_s`` is the time until the sender has received the
+        acknowledgment of all data, ``receiver_s`` the time until the receiver has all data. A flow
+        that does not end before the end of the run has no completion time.
     ``recoveries``
-        One row each time a sender found out about a loss: when, how (``cause``), with which window.
+        One row per loss detection: time, ``cause`` and window.
     ``links``
-        One row a link: what was offered, delivered, dropped and held, utilisation and queue.
+        One row per link: packets offered, delivered, dropped and held, utilisation and queue.
     ``samples``
-        What the scenario asked to record over time.
+        Quantities that the scenario records over time.
     ``packets``
-        What happened to each packet of the workloads that the scenario traces.
+        One row per event of each packet of the workloads in the scenario's ``trace``.
     """
 
     __slots__ = ("_batches", "_frames", "links", "provenance")
@@ -104,7 +107,7 @@ class RunResult:
         self._frames: dict[str, pl.DataFrame] = {}
 
     def __getstate__(self) -> tuple[Provenance, pl.DataFrame, dict[str, pl.DataFrame]]:
-        """Return what `pickle` keeps: the tables as data frames."""
+        """Return the state for `pickle`: the tables as data frames."""
         return self.provenance, self.links, {name: self._frame(name) for name in Batch.TABLES}
 
     def __setstate__(self, state: tuple[Provenance, pl.DataFrame, dict[str, pl.DataFrame]]) -> None:
@@ -144,7 +147,7 @@ class RunResult:
 
 
 def to_frame(table: _core.Table) -> pl.DataFrame:
-    """Hand the columns over to Polars without a copy."""
+    """Convert a table to a Polars data frame without a copy."""
     import polars as pl
 
     return pl.DataFrame(table)

@@ -1,8 +1,8 @@
-"""Running scenarios: one, or many over seeds and cores.
+"""Running scenarios: a single run, or many runs with different seeds on several cores.
 
-A simulation runs outside the interpreter's lock, so threads are enough to use every core. Each run
-is independent and results come back in the order they were asked for: the number of workers changes
-when, never what.
+A simulation releases the interpreter's lock, so that threads can use every core. Runs are
+independent, and their results are returned in the requested order. The number of workers does not
+change the results.
 """
 
 from __future__ import annotations
@@ -28,68 +28,70 @@ if TYPE_CHECKING:
     import polars as pl
 
 EVENTS_BETWEEN_CHECKS = 100_000
-"""Some 10 to 50 ms of work: how soon Ctrl-C and the progress bar are served."""
+"""Events between two checks for Ctrl-C and updates of the progress bar: about 10 to 50 ms."""
 
 ROWS_BETWEEN_FOLDS = 5_000
-"""Rows that a run may pile up before they are folded: about a megabyte."""
+"""Maximum number of rows of a run before they are folded: about a megabyte."""
 
 MOST_SEED = 2**64 - 1
-"""The largest seed."""
+"""Maximum seed."""
 
 MOST_WORKERS = 1024
-"""More threads than this only cost memory."""
+"""Maximum number of threads; more threads only need more memory."""
 
 AHEAD = 256
-"""How many runs may have been started, beside those at work, before an earlier one has ended."""
+"""Maximum number of runs, beyond the workers, that start before the earliest one has ended."""
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 
 class Fold(Protocol[R_co]):
-    """Takes a run's rows as they come, so that they need not all be kept."""
+    """Reduction of a run's rows during the run, so that not all rows are kept."""
 
     def add(self, batch: Batch) -> None:
-        """Take the next rows."""
+        """Process the next rows."""
 
     def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> R_co:
-        """Return what the run comes to."""
+        """Return the result of the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a set of runs has got."""
+    """Progress of a set of runs."""
 
     done: float
-    """Simulated time done over simulated time asked for, 0 to 1."""
+    """Finished share of the total simulated time, 0 to 1."""
     finished: int
-    """Runs that have ended."""
+    """Number of runs that have ended."""
     runs: int
-    """Runs in all."""
+    """Total number of runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job(Generic[R_co]):
-    """One run to make: what, with which seed, and what becomes of its rows."""
+    """One run: its scenario, its seed, and the reduction of its rows."""
 
     scenario: Scenario
     seed: int
     fold: Callable[[], Fold[R_co]]
     pcap: Pcap | None = None
-    """The capture to write of it."""
+    """Capture of the run; ``None`` for no capture."""
 
 
 def run(scenario: Scenario, *, seed: SupportsIndex = 1, pcap: Pcap | None = None) -> RunResult:
-    """Simulate ``scenario`` once. The same scenario and seed give the same bytes, on any machine.
+    """Simulate ``scenario`` once. The same scenario and seed give the same bytes on any machine.
 
-    With ``pcap``, every packet is also written to a capture. Raises `ScenarioError` where the scenario makes no sense,
-    and `OutputError` where the capture cannot be written.
+    With ``pcap``, every packet is also written to a capture. Raises `ScenarioError` if the scenario
+    is invalid, and `OutputError` if the capture cannot be written.
 
     >>> from tcpsf import Link, Scenario, Transfers, run
     >>> there = Link(name="there", from_="a", to="b", rate="10Mb/s", delay="50ms")
     >>> back = Link(name="back", from_="b", to="a", rate="10Mb/s", delay="50ms")
-    >>> page = Transfers(name="page", from_="a", to="b", sizes=(10_000,), sender="reno+sack / full / iw=1")
-    >>> result = run(Scenario(name="one flow", duration="10s", link=(there, back), workload=(page,)), seed=1)
+    >>> sender = "reno+sack / full / iw=1"
+    >>> page = Transfers(name="page", from_="a", to="b", sizes=(10_000,), sender=sender)
+    >>> flow = Scenario(name="one flow", duration="10s", link=(there, back), workload=(page,))
+    >>> result = run(flow, seed=1)
     >>> result.flows.select("size_bytes", "segments", "timeouts").rows()
     [(10000, 7, 0)]
     """
@@ -100,7 +102,7 @@ def run(scenario: Scenario, *, seed: SupportsIndex = 1, pcap: Pcap | None = None
 
 
 def checked_seed(seed: SupportsIndex) -> int:
-    """Return a seed as a plain number, or say why it is none.
+    """Return a seed as an integer. Raises `TcpsfError` if it is not an integer or out of range.
 
     >>> checked_seed(7)
     7
@@ -112,7 +114,7 @@ def checked_seed(seed: SupportsIndex) -> int:
     if not 0 <= number <= MOST_SEED:
         raise TcpsfError(
             f"cannot simulate with seed {number}: it is not in the range 0 to {MOST_SEED}",
-            hint="several runs take seeds that follow each other; choose a smaller one for the first",
+            hint="several runs use consecutive seeds; choose a smaller first seed",
         )
     return number
 
@@ -143,11 +145,11 @@ def replicate(
     reduce: Callable[[], Fold[R]] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[R] | list[RunResult]:
-    """Simulate ``scenario`` once for each seed, ``workers`` at a time (default: one a core).
+    """Simulate ``scenario`` once for each seed, with ``workers`` threads (default: one per core).
 
-    Results are in the order of the seeds. With ``reduce``, each run's rows go to a fresh `Fold` a batch at a time and
-    its result stands for the run: memory then does not grow with simulated time. ``progress`` is called from this
-    thread, a few times a second.
+    Results are in the order of the seeds. With ``reduce``, the rows of each run are passed in
+    batches to a new `Fold`, and its result replaces the `RunResult`. Memory then does not grow with
+    simulated time. ``progress`` is called from the calling thread, several times per second.
 
     >>> from tcpsf.papers.smart_framing import CLASSIC, web_scenario
     >>> results = replicate(web_scenario(sender=CLASSIC.sender, duration="5s"), seeds=[1, 2])
@@ -174,9 +176,9 @@ def run_jobs(
     workers: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[R]:
-    """Make all runs, ``workers`` at a time, and return their results in the order of ``jobs``.
+    """Make all runs with ``workers`` threads, and return their results in the order of ``jobs``.
 
-    The first failure, or Ctrl-C, stops the others and is raised.
+    The first error, or Ctrl-C, stops the other runs and is raised.
     """
     with contextlib.closing(
         results_of(jobs, runs=len(jobs), workers=workers, progress=progress)
@@ -191,16 +193,16 @@ def results_of(
     workers: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Generator[R]:
-    """Make all runs, ``workers`` at a time, and yield their results in the order of ``jobs``, which are ``runs``.
+    """Make all runs with ``workers`` threads, and yield their results in the order of ``jobs``.
 
-    A job is taken from ``jobs`` when there is room for it, so that any number of them needs little
-    memory. The first failure, or Ctrl-C, stops the others and is raised. Close the generator if it
-    is not used up.
+    ``runs`` is the number of jobs. A job is taken from ``jobs`` only shortly before it starts, so
+    that any number of jobs needs little memory. The first error, or Ctrl-C, stops the other runs
+    and is raised. The caller must close the generator if it does not use all results.
     """
     if workers is not None and not 1 <= workers <= MOST_WORKERS:
         raise TcpsfError(
-            f"cannot run with {workers} workers: the number is not in the range 1 to {MOST_WORKERS}",
-            hint="leave it out for one worker per core",
+            f"cannot run with {workers} workers: expected a number from 1 to {MOST_WORKERS}",
+            hint="omit the number of workers for one worker per core",
         )
     wanted = min(workers or os.cpu_count() or 1, max(runs, 1))
     crew = _Crew(runs=runs)
@@ -228,7 +230,10 @@ def results_of(
 def _watch(
     futures: Sequence[Future[R]], crew: _Crew, progress: Callable[[Progress], None] | None
 ) -> None:
-    """Wait for a short time, so that Ctrl-C is heard and progress is told; raise what made a run fail."""
+    """Wait up to 0.1 s, report the progress, and raise the error of a failed run.
+
+    Python handles Ctrl-C between two calls.
+    """
     done, _ = wait(futures, timeout=0.1, return_when=FIRST_EXCEPTION)
     if progress is not None:
         progress(crew.progress())
@@ -237,7 +242,7 @@ def _watch(
 
 
 class _Crew:
-    """What the threads of one `results_of` share."""
+    """State that the threads of one `results_of` share."""
 
     def __init__(self, *, runs: int) -> None:
         self.stop = threading.Event()
@@ -260,7 +265,7 @@ class _Crew:
         return result
 
     def progress(self) -> Progress:
-        """Sum up; runs of unlike length count alike."""
+        """Return the progress. All runs have the same weight, also with different lengths."""
         with self._lock:
             done = self._finished + sum(self._shares.values())
             return Progress(
@@ -271,12 +276,12 @@ class _Crew:
 
 
 def _drive(job: Job[R], *, between: Callable[[float], None]) -> R:
-    """Make one run, calling ``between`` with the share done each time the simulator comes up for air."""
+    """Make one run. ``between`` is called with the finished share at regular intervals."""
     simulation = _simulation(job.scenario, checked_seed(job.seed))
     with captured(simulation, job.pcap) as advance:
         fold = job.fold()
         while advance(EVENTS_BETWEEN_CHECKS):
-            # Not yet 1: a run is finished when its result is there.
+            # The share is below 1 until the result of the run exists.
             between(min(simulation.now_s / simulation.duration_s, 0.999))
             if simulation.buffered_rows > ROWS_BETWEEN_FOLDS:
                 fold.add(_take(simulation))
@@ -295,7 +300,7 @@ def _take(simulation: _core.Simulation) -> Batch:
 
 
 def _simulation(scenario: Scenario, seed: int) -> _core.Simulation:
-    """Set up a run. The simulator's complaint starts with the key it is about, and may come with a hint."""
+    """Create a simulation. An error of the simulator begins with the key, and can have a hint."""
     try:
         return _core.Simulation(scenario.to_json(), seed=seed)
     except ValueError as error:
@@ -304,7 +309,7 @@ def _simulation(scenario: Scenario, seed: int) -> _core.Simulation:
 
 
 class _Keep:
-    """The fold that keeps everything."""
+    """The fold that keeps all rows."""
 
     def __init__(self) -> None:
         self._batches: list[Batch] = []

@@ -1,9 +1,9 @@
-"""Results that are being written: beside their target, by one process at a time, and gone when that process fails.
+"""Temporary files and folders for results: one writer at a time, and removed after a failure.
 
-What is written to ``NAME`` is first ``.NAME.partial`` in the same folder. Its writer holds a lock
-on it (``flock``), which the kernel releases when the process ends, however it ends. So a partial
-file or folder without a lock is the leftover of a process that was killed, and the next writer of
-``NAME`` removes it.
+A result ``NAME`` is first written to ``.NAME.partial`` in the same folder. The writer holds a lock
+on it (``flock``), which the kernel releases when the process ends for any reason. A partial file or
+folder without a lock is therefore the leftover of a killed process, and the next writer of ``NAME``
+removes it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from tcpsf.errors import OutputError
 
 @contextlib.contextmanager
 def partial_folder(target: Path) -> Iterator[Path]:
-    """Yield an empty folder beside ``target``. The caller renames it; otherwise it is removed with the block."""
+    """Yield an empty folder beside ``target``.
+
+    The caller renames it. If it does not, the folder is removed at the end of the block.
+    """
     with _claimed(target, _made_folder) as (path, _lock):
         for leftover in path.iterdir():
             _remove(leftover)
@@ -31,7 +34,10 @@ def partial_folder(target: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def partial_file(target: Path) -> Iterator[Path]:
-    """Yield an empty file beside ``target``. The caller renames it; otherwise it is removed with the block."""
+    """Yield an empty file beside ``target``.
+
+    The caller renames it. If it does not, the file is removed at the end of the block.
+    """
     with _claimed(target, _made_file) as (path, lock):
         os.ftruncate(lock, 0)
         yield path
@@ -39,9 +45,9 @@ def partial_file(target: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def temporary_folder(prefix: str) -> Iterator[Path]:
-    """Yield a new folder among the system's temporary ones; it is removed with the block.
+    """Yield a new folder in the system's temporary folder; it is removed at the block's end.
 
-    Folders with the same prefix that killed processes of this user have left are removed, too.
+    Also removes folders with the same prefix that killed processes of this user have left.
     """
     _remove_leftovers(prefix)
     while True:
@@ -49,7 +55,7 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
         lock = _opened_folder(path)
         if lock is not None and _locked(lock) and _is(path, lock):
             break
-        if lock is not None:  # another process took it for a leftover before it was locked
+        if lock is not None:  # another process removed it as a leftover before it was locked
             os.close(lock)
     try:
         yield path
@@ -59,17 +65,17 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def shared_folder(folder: Path) -> Iterator[None]:
-    """Use a folder of finished work together with other processes.
+    """Share a folder of finished runs with other processes.
 
-    A process that finds it unused removes what `tcpsf.finished.write` left there when a process was
-    killed.
+    If no other process uses the folder, remove the partial files that `tcpsf.finished.write` left
+    when a process was killed.
     """
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         if _locked(lock):
             for leftover in folder.glob("*.partial"):
                 leftover.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # a file system without locks
+        with contextlib.suppress(OSError):  # the file system may not support locks
             fcntl.flock(lock, fcntl.LOCK_SH)
         yield
     finally:
@@ -78,14 +84,17 @@ def shared_folder(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _claimed(target: Path, made: Callable[[Path], int | None]) -> Iterator[tuple[Path, int]]:
-    """Yield what is beside ``target`` and its lock. It is removed with the block, unless it was renamed."""
+    """Yield the partial file or folder of ``target``, and the descriptor of its lock.
+
+    It is removed at the end of the block unless it was renamed.
+    """
     path = target.parent / f".{target.name}.partial"
     lock = None
     try:
         lock = _claim(path, target, made)
         yield path, lock
     finally:
-        if lock is None:  # a signal came after it was made, and before it was locked
+        if lock is None:  # a signal arrived after it was created and before it was locked
             _remove_unused(path)
         else:
             _release(lock, path)
@@ -107,7 +116,7 @@ def _claim(path: Path, target: Path, made: Callable[[Path], int | None]) -> int:
         os.close(lock)
         if not free:
             raise _busy(target)
-        # Its earlier owner has renamed or removed it since.
+        # Its earlier owner has renamed or removed it in the meantime, so that the loop continues.
 
 
 def _made_folder(path: Path) -> int | None:
@@ -127,18 +136,18 @@ def _opened_folder(path: Path) -> int | None:
 
 
 def _locked(lock: int) -> bool:
-    """Lock a descriptor; ``False`` when another process has the lock."""
+    """Lock a descriptor. Return ``False`` if another process has the lock."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # a file system without locks: as if nobody else wrote there
+    except OSError:  # the file system does not support locks: assume that there is no other writer
         return True
     return True
 
 
 def _is(path: Path, lock: int) -> bool:
-    """Whether the path still names what was locked."""
+    """Return whether the path still names the locked file or folder."""
     try:
         found, locked = path.lstat(), os.fstat(lock)
     except FileNotFoundError:
@@ -147,7 +156,7 @@ def _is(path: Path, lock: int) -> bool:
 
 
 def _release(lock: int, path: Path) -> None:
-    """Remove what was not renamed, and let go of the lock."""
+    """Remove the file or folder unless it was renamed, and release the lock."""
     try:
         if _is(path, lock):
             _remove(path)
@@ -185,5 +194,5 @@ def _remove_unused(path: Path) -> None:
 def _busy(target: Path) -> OutputError:
     return OutputError(
         f"cannot write `{target}`: another tcpsf process is writing it",
-        hint="wait until it ends, or name another place",
+        hint="wait until it ends, or choose another path",
     )

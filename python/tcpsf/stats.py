@@ -1,13 +1,13 @@
-"""Means, ratios, proportions and differences over independent runs, with their 95 % confidence intervals.
+"""Means, ratios, proportions and differences over independent runs, with confidence intervals.
 
-One run gives one observation, however many flows it holds: flows of a run share the queue and are
-not independent. Where they share none, as on a path that only loses at random, each flow counts as
-a run. Intervals of means use Student's t over the runs. A ratio of two totals (mean completion time
-= seconds / flows) is estimated by the ratio of the sums, its variance by linearisation: the
-residuals a_i − r·b_i of the runs (Cochran, Sampling Techniques, §6.3). A proportion (share of fast
-retransmits = fast retransmits / recoveries) has Wilson's interval with an effective number of
-observations, which the same variance gives (`intervals.Wilson`). Pairs of runs on the same seed
-stay pairs.
+A run is one observation for any number of flows, because flows of a run share a queue and are not
+independent. If flows do not share a queue, as on a path with only random loss, each flow counts as
+a run. Intervals of means use Student's t over the runs. A ratio of two totals, such as the mean
+completion time (seconds / flows), is estimated by the ratio of the sums. Its variance follows by
+linearisation from the residuals a_i − r·b_i of the runs (Cochran, Sampling Techniques, §6.3).
+A proportion, such as the share of fast retransmits among recoveries, has Wilson's interval. Its
+effective number of observations follows from the same variance (`intervals.Wilson`). Runs with the
+same seed are compared in pairs.
 """
 
 from __future__ import annotations
@@ -33,39 +33,42 @@ from tcpsf.intervals import (
 from tcpsf.sums import ROUNDING, Sums
 
 CONFIDENCE = 0.95
-"""Of every interval that a report shows, unless it says otherwise."""
+"""Confidence of all intervals in reports, unless a report states another value."""
 
 POSITIVE: Ends = (0.0, math.inf)
 """The possible range of times, sizes and counts."""
 
 SHARE: Ends = (0.0, 1.0)
-"""The possible range of a share that is no count of observations, such as a link's utilisation."""
+"""The possible range of a share that is not a proportion of observations, e.g. utilisation."""
 
 PERCENT: Ends = (0.0, 100.0)
-"""The same in per cent."""
+"""The possible range of a share as a percentage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value over ``runs`` runs and how uncertain it is."""
+    """A value over ``runs`` runs, with its uncertainty."""
 
     value: float
     spread: Spread | None
-    """``None`` where fewer than two runs say anything: the uncertainty is unknown."""
+    """``None`` with fewer than two observations, which means an unknown uncertainty."""
     runs: int
 
     @property
     def random(self) -> bool:
-        """Whether more runs could give another value: ``False`` where nothing is random or all runs gave the same."""
+        """Whether more runs could give another value.
+
+        ``False`` if nothing is random, or if all runs have the same value.
+        """
         return not isinstance(self.spread, Same)
 
     @property
     def interval(self) -> Ends | None:
-        """The 95 % interval; ``None`` where it is unknown, and where the value has no spread."""
+        """The 95 % interval; ``None`` if it is unknown, or if the value has no spread."""
         return self.interval_at(CONFIDENCE)
 
     def interval_at(self, confidence: float) -> Ends | None:
-        """Return the interval of another level of confidence."""
+        """Return the interval at another level of confidence, between 0 and 1."""
         return self._ends(confidence) if self.spread is not None and self.random else None
 
     def _ends(self, confidence: float) -> Ends:
@@ -73,12 +76,18 @@ class Estimate:
 
     @property
     def low(self) -> float:
-        """The 95 % interval's lower end; minus infinity where it is unknown, the value where it has no spread."""
+        """Lower end of the 95 % interval.
+
+        Minus infinity if the interval is unknown, and the value itself if it has no spread.
+        """
         return self._ends(CONFIDENCE)[0]
 
     @property
     def high(self) -> float:
-        """The 95 % interval's upper end; infinity where it is unknown, the value where it has no spread."""
+        """Upper end of the 95 % interval.
+
+        Infinity if the interval is unknown, and the value itself if it has no spread.
+        """
         return self._ends(CONFIDENCE)[1]
 
     def to_dict(self) -> dict[str, Any]:
@@ -92,7 +101,7 @@ class Estimate:
         }
 
     def scaled(self, factor: float) -> Estimate:
-        """The same estimate in another unit."""
+        """Return the estimate times ``factor``, for example in another unit."""
         return Estimate(
             self.value * factor,
             None if self.spread is None else self.spread.scaled(factor),
@@ -100,14 +109,16 @@ class Estimate:
         )
 
     def shifted(self, by: float) -> Estimate:
-        """The estimate plus a constant."""
+        """Return the estimate plus a constant."""
         return Estimate(
             self.value + by, None if self.spread is None else self.spread.shifted(by), self.runs
         )
 
 
 def symmetric(value: float, interval: Ends) -> bool:
-    """Whether both ends are as far from ``value``, so that "value ± half width" says all.
+    """Return whether both ends have the same distance from ``value``.
+
+    The notation "value ± half width" is then complete.
 
     >>> symmetric(2.0, (1.0, 3.0)), symmetric(2.0, (0.0, 3.0))
     (True, False)
@@ -117,7 +128,7 @@ def symmetric(value: float, interval: Ends) -> bool:
 
 
 def mean(observations: Sequence[float], *, possible: Ends = EVERYTHING) -> Estimate | None:
-    """Mean of one observation a run.
+    """Mean of the observations, one per run; ``None`` without observations.
 
     >>> found = mean([1.0, 2.0, 3.0])
     >>> found.value, found.interval
@@ -131,7 +142,9 @@ def mean(observations: Sequence[float], *, possible: Ends = EVERYTHING) -> Estim
 def ratio(
     numerators: Sequence[float], denominators: Sequence[float], *, possible: Ends = EVERYTHING
 ) -> Estimate | None:
-    """Ratio of two totals, observed together in each run; ``None`` when the denominators sum to zero.
+    """Ratio of two totals that are observed together in each run.
+
+    ``None`` if the sum of the denominators is zero.
 
     >>> ratio([2, 4], [4, 8])
     Estimate(value=0.5, spread=Same(), runs=2)
@@ -146,7 +159,7 @@ def ratio(
 
 
 def ratio_of(sums: Sums, runs: int, *, possible: Ends = EVERYTHING) -> Estimate | None:
-    """The same as `ratio`, from sums over ``runs`` runs.
+    """Ratio as in `ratio`, from sums over ``runs`` runs.
 
     >>> sums = Sums()
     >>> for seconds, flows in ((2, 4), (4, 8)):
@@ -177,7 +190,9 @@ def _error(pairs: Sequence[tuple[float, float]], value: float, below: float) -> 
 
 
 def share(hits: Sequence[float], of: Sequence[float]) -> Estimate | None:
-    """Proportion of ``hits`` among ``of``, each the sum over a run; ``None`` where there was nothing to observe.
+    """Proportion of ``hits`` among ``of`` observations, given as one pair of sums per run.
+
+    ``None`` if there are no observations.
 
     >>> found = share([0, 0], [10, 10])
     >>> found.value, [round(end, 3) for end in found.interval]
@@ -187,9 +202,10 @@ def share(hits: Sequence[float], of: Sequence[float]) -> Estimate | None:
 
 
 def share_of(sums: Sums, runs: int, *, observations: float | None = None) -> Estimate | None:
-    """The same as `share`, from sums over ``runs`` runs.
+    """Proportion as in `share`, from sums over ``runs`` runs.
 
-    ``observations`` is how much was observed where the second sum does not count it: segments, where that is bytes.
+    ``observations`` is the number of observations if the second sum is not this number. For
+    example, the sum can be in bytes while each segment is one observation.
 
     >>> sums = Sums()
     >>> for _ in range(2):
@@ -203,7 +219,7 @@ def share_of(sums: Sums, runs: int, *, observations: float | None = None) -> Est
 
 
 def _proportion(found: Estimate | None, seen: float) -> Estimate | None:
-    """Give a ratio the interval of a proportion of so many observations."""
+    """Replace the interval of a ratio by that of a proportion of ``seen`` observations."""
     if found is None or found.runs < 2:
         return found
     error = found.spread.error if isinstance(found.spread, Student) else 0.0
@@ -213,7 +229,7 @@ def _proportion(found: Estimate | None, seen: float) -> Estimate | None:
 
 
 def quantile(runs: Sequence[Distribution], part: float) -> Estimate | None:
-    """Seconds that ``part`` of all runs' times do not exceed; ``None`` where there are none.
+    """Quantile ``part`` of the times of all runs, in seconds; ``None`` if there are no times.
 
     >>> quantile([Distribution([10**9, 2 * 10**9, 3 * 10**9])], 0.5)
     Estimate(value=2.0, spread=None, runs=1)
@@ -225,7 +241,7 @@ def quantile(runs: Sequence[Distribution], part: float) -> Estimate | None:
 
 
 def quantile_of(times: RunTimes, runs: int, part: float) -> Estimate | None:
-    """The same as `quantile`, from the times of ``runs`` runs."""
+    """Quantile as in `quantile`, from the combined times of ``runs`` runs."""
     together = times.together
     value = together.quantile(part)
     if value is None:
@@ -239,7 +255,7 @@ def quantile_of(times: RunTimes, runs: int, part: float) -> Estimate | None:
 
 
 def proportion(hits: int, of: int) -> Estimate | None:
-    """Share of ``hits`` among ``of`` independent observations; ``None`` where there are none.
+    """Share of ``hits`` among ``of`` independent observations; ``None`` if there are none.
 
     >>> found = proportion(0, 20)
     >>> found.value, [round(end, 3) for end in found.interval]
@@ -249,9 +265,10 @@ def proportion(hits: int, of: int) -> Estimate | None:
 
 
 def quantile_of_one(times: Distribution, part: float) -> Estimate | None:
-    """Seconds that ``part`` of independent times do not exceed; ``None`` where there are none.
+    """Quantile ``part`` of independent times, in seconds; ``None`` if there are no times.
 
-    >>> found = quantile_of_one(Distribution(range(1_000_000_000, 101_000_000_000, 1_000_000_000)), 0.5)
+    >>> second = 1_000_000_000
+    >>> found = quantile_of_one(Distribution(range(second, 101 * second, second)), 0.5)
     >>> found.value, found.interval
     (50.0, (41.0, 60.0))
     """
@@ -266,7 +283,9 @@ def quantile_of_one(times: Distribution, part: float) -> Estimate | None:
 
 
 def resampled(value: float, values: Iterable[float], runs: int) -> Estimate:
-    """Estimate a statistic of ``runs`` observations by its ``values`` on resampled ones (bootstrap).
+    """Estimate a statistic of ``runs`` observations by bootstrap.
+
+    ``values`` are the values of the statistic on resampled observations.
 
     >>> resampled(2.0, [float(each) for each in range(1001)], 50).interval
     (2.0, 975.0)
@@ -285,7 +304,7 @@ def difference(ours: Sequence[float], theirs: Sequence[float]) -> Estimate | Non
 
 
 def apart(ours: Estimate | None, theirs: Estimate | None) -> Estimate | None:
-    """``ours`` − ``theirs`` where the two are independent; ``None`` where one of them says nothing.
+    """Difference ``ours`` − ``theirs`` of independent estimates; ``None`` if one of them is.
 
     >>> found = apart(Estimate(5.0, Student(3.0, 900), 901), Estimate(1.0, Student(4.0, 900), 901))
     >>> found.value, found.interval
@@ -302,9 +321,12 @@ def apart(ours: Estimate | None, theirs: Estimate | None) -> Estimate | None:
 
 
 def quotient(ours: Estimate | None, theirs: Estimate | None) -> Estimate | None:
-    """``ours`` / ``theirs`` where the two are independent and positive; ``None`` where one of them says nothing.
+    """Ratio ``ours`` / ``theirs`` of independent positive estimates.
 
-    >>> found = quotient(Estimate(8.0, Student(0.6, 900), 901), Estimate(4.0, Student(0.4, 900), 901))
+    ``None`` if one of them is, or if ``theirs`` is not positive.
+
+    >>> eight, four = Student(0.6, 900), Student(0.4, 900)
+    >>> found = quotient(Estimate(8.0, eight, 901), Estimate(4.0, four, 901))
     >>> found.value, found.interval
     (2.0, (1.57..., 2.58...))
     >>> quotient(proportion(30, 40), proportion(10, 40)).interval
@@ -321,7 +343,9 @@ def quotient(ours: Estimate | None, theirs: Estimate | None) -> Estimate | None:
 
 
 def gain(ours: Sequence[float], theirs: Sequence[float]) -> Estimate | None:
-    """How much less ``ours`` is than ``theirs``, in per cent of ``theirs``, over pairs of runs on the same seed.
+    """Reduction of ``ours`` relative to ``theirs``, as a percentage of ``theirs``.
+
+    The values are pairs of runs on the same seed.
 
     >>> gain([1.0, 3.0], [2.0, 6.0]).value
     50.0
@@ -331,7 +355,7 @@ def gain(ours: Sequence[float], theirs: Sequence[float]) -> Estimate | None:
 
 
 def jain(shares: Sequence[float]) -> float:
-    """Jain's index of fairness, (Σx)² / n Σx²: 1 if all have the same, 1/n if one has all.
+    """Jain's fairness index, (Σx)² / n Σx²: 1 for equal shares, 1/n if one share has everything.
 
     >>> jain([1.0, 1.0]), jain([1.0, 0.0])
     (1.0, 0.5)

@@ -1,8 +1,8 @@
-"""What a set of runs comes to, class by class, in memory that does not grow with the number of flows.
+"""Summaries of runs by class of flows, in constant memory.
 
-Sums are kept as whole numbers (times in nanoseconds), so that neither the order of rows nor the
-size of the batches they come in changes a digit. Percentiles are exact up to 100 000 flows of a
-group, to 0.25 % beyond (`distribution`).
+Sums are integers (times in nanoseconds), so that they do not depend on the order of rows or on the
+size of batches. Percentiles are exact up to 100 000 flows of a group; for more flows their error is
+at most 0.25 % (`distribution`).
 """
 
 from __future__ import annotations
@@ -35,17 +35,20 @@ SUMS = (
 
 
 class Group(NamedTuple):
-    """Flows that are summed up together."""
+    """A group of flows that are summed together."""
 
     workload: str
     variant: str
     size_class: int | None
-    """Number of the size class from 1; ``None`` where the workload has no classes."""
+    """Number of the size class from 1; ``None`` if the workload has no classes."""
 
 
 @dataclass(slots=True)
 class Totals:
-    """Sums over one group's flows of one run. The fields are those of the ``flows`` table, times in nanoseconds."""
+    """Sums over one group's flows in one run.
+
+    The fields are those of the ``flows`` table, with times in nanoseconds.
+    """
 
     flows: int = 0
     completed: int = 0
@@ -60,26 +63,26 @@ class Totals:
     timeouts: int = 0
     syn_timeouts: int = 0
     times: Distribution = field(default_factory=Distribution)
-    """Completion times at the sender of the completed flows, where they are kept."""
+    """Completion times of the completed flows at the sender, if they are kept."""
 
     @property
     def recoveries(self) -> int:
-        """Losses noticed, by whatever means: fast recoveries entered and timers expired."""
+        """Number of detected losses: fast retransmits and timeouts."""
         return self.fast_retransmits + self.timeouts
 
     def add(self, other: Totals) -> None:
-        """Add another group's or batch's sums and times."""
+        """Add the sums and times of another group or batch."""
         self.add_sums(other)
         self.times.update(other.times)
 
     def add_sums(self, other: Totals) -> None:
-        """Add another group's sums without its times."""
+        """Add the sums of another group, without its times."""
         for name in SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 def total(parts: Iterable[Totals]) -> Totals:
-    """Add up sums of one run."""
+    """Return the total of several groups of one run."""
     together = Totals()
     for part in parts:
         together.add(part)
@@ -88,21 +91,21 @@ def total(parts: Iterable[Totals]) -> Totals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """One run, summed up."""
+    """Summary of one run."""
 
     provenance: Provenance
     groups: dict[Group, Totals]
     links: list[dict[str, Any]]
     """The rows of the ``links`` table."""
     watched: Mapping[str, Any] = field(default_factory=dict)
-    """What else was kept of it, as plain data by name."""
+    """Other data of the run, as plain data by name."""
 
 
 class SummaryFold:
-    """Sums up a run's flows as they come; made for `replicate`'s ``reduce``.
+    """Sums over a run's flows, for the argument ``reduce`` of `replicate`.
 
-    The times that percentiles need are most of what is kept: up to 0.8 MB for each group of a run.
-    With ``classes=False`` all flows of a workload are summed up together, whatever their class.
+    The times for percentiles need most of the memory: up to 0.8 MB for each group of a run. With
+    ``classes=False``, the classes of a workload are summed together.
     """
 
     def __init__(self, *, percentiles: bool = True, classes: bool = True) -> None:
@@ -111,7 +114,7 @@ class SummaryFold:
         self._classes = classes
 
     def add(self, batch: Batch) -> None:
-        """Take the next rows."""
+        """Add the next rows."""
         flows = batch.flows
         if flows.height == 0:
             return
@@ -119,14 +122,14 @@ class SummaryFold:
             self._groups.setdefault(group, Totals()).add(totals)
 
     def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> RunSummary:
-        """Return the sums, groups in the order of workload, variant and class."""
+        """Return the sums, with groups in the order of workload, variant and class."""
         order = [workload.name for workload in provenance.scenario.workload]
         groups = dict(sorted(self._groups.items(), key=lambda item: rank(item[0], order)))
         return RunSummary(provenance=provenance, groups=groups, links=links.to_dicts())
 
 
 def rank(group: Group, order: Sequence[str]) -> tuple[int, str, int]:
-    """Return by what groups are sorted: ``order`` is that of the workloads in the scenario."""
+    """Return the sort key of a group. ``order`` has the names of the scenario's workloads."""
     return order.index(group.workload), group.variant, group.size_class or 0
 
 
@@ -174,7 +177,7 @@ Quantity = Callable[[Totals], float]
 def mean_of(
     runs: Sequence[Totals], above: Quantity, below: Quantity, factor: float = 1.0
 ) -> stats.Estimate | None:
-    """Estimate Σ above / Σ below × factor over runs, which is not negative."""
+    """Estimate the non-negative ratio Σ above / Σ below × factor over runs."""
     found = stats.ratio(
         [above(totals) for totals in runs],
         [below(totals) for totals in runs],
@@ -184,12 +187,12 @@ def mean_of(
 
 
 def completion_s(runs: Sequence[Totals]) -> stats.Estimate | None:
-    """Mean completion time at the sender."""
+    """Mean completion time at the sender, in seconds."""
     return mean_of(runs, lambda t: t.sender_ns, lambda t: t.completed, 1e-9)
 
 
 def fast_percent(runs: Sequence[Totals]) -> stats.Estimate | None:
-    """Share of fast retransmits among all recoveries, in per cent."""
+    """Percentage of fast retransmits among all recoveries."""
     found = stats.share(
         [totals.fast_retransmits for totals in runs], [totals.recoveries for totals in runs]
     )

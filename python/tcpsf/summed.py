@@ -1,4 +1,4 @@
-"""Any number of runs of a scenario, summed up as they come, in memory that does not grow with their number."""
+"""Sums over any number of runs of a scenario, in constant memory."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ from tcpsf.sums import Sums
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupReport:
-    """One group over all runs: what a person wants to know."""
+    """Results of one group of flows over all runs."""
 
     group: Group
     size_bytes: float | None
-    """Size of the flows that completed; their mean where sizes vary."""
+    """Mean size of the flows that completed."""
     flows: int
     completed: int
     completion_s: stats.Estimate | None
-    """Mean time until the sender knew that everything had arrived."""
+    """Mean time until the sender has received the acknowledgment of all data."""
     delivery_s: stats.Estimate | None
-    """Mean time until the receiver had everything."""
+    """Mean time until the receiver has all data."""
     median_s: stats.Estimate | None
     """Median of the completion times at the sender."""
     p95_s: stats.Estimate | None
-    """Their 95th percentile."""
+    """95th percentile of the completion times at the sender."""
     fast_percent: stats.Estimate | None
-    """Share of the losses noticed that fast retransmit noticed; the rest waited for the timer."""
+    """Percentage of the detected losses that fast retransmit detected; the others are timeouts."""
     retransmitted_percent: stats.Estimate | None
-    """Payload bytes sent again, in per cent of those sent."""
+    """Retransmitted payload bytes as a percentage of the sent payload bytes."""
     fast_retransmits: int
     timeouts: int
     syn_timeouts: int
     sent_once_bytes: int
-    """Payload bytes sent, retransmissions not counted."""
+    """Payload bytes sent, without retransmissions."""
 
 
 @dataclass(slots=True)
 class LinkSums:
-    """Sums over a link's rows of all runs."""
+    """Sums over the rows of one link in all runs."""
 
     name: str
     offered_packets: int = 0
     marked_packets: int = 0
     max_queue_bytes: int = 0
-    """The largest queue of all runs."""
+    """Maximum queue over all runs."""
     _used: Sums = field(default_factory=Sums)
     _queue: Sums = field(default_factory=Sums)
     _dropped: Sums = field(default_factory=Sums)
@@ -57,7 +57,7 @@ class LinkSums:
     _lost: Sums = field(default_factory=Sums)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Take the link's row of a run."""
+        """Add the link's row of a run."""
         offered = row["offered_packets"]
         self.offered_packets += offered
         self.marked_packets += row["marked_packets"]
@@ -69,32 +69,32 @@ class LinkSums:
         self._lost.add(row["dropped_loss_packets"], offered)
 
     def used_percent(self, runs: int) -> stats.Estimate | None:
-        """Share of the time in which the link was sending."""
+        """Percentage of the time in which the link transmits."""
         return _percent(stats.ratio_of(self._used, runs, possible=stats.SHARE))
 
     def queue_bytes(self, runs: int) -> stats.Estimate | None:
-        """Mean queue over time."""
+        """Time average of the queue."""
         return stats.ratio_of(self._queue, runs, possible=stats.POSITIVE)
 
     def dropped_percent(self, runs: int) -> stats.Estimate | None:
-        """Packets that the queue refused, for want of room or early, of those offered."""
+        """Percentage of the offered packets that the queue dropped, because full or early."""
         return _percent(stats.share_of(self._dropped, runs))
 
     def marked_percent(self, runs: int) -> stats.Estimate | None:
-        """Packets that were marked (ECN), of those offered."""
+        """Percentage of the offered packets that were marked (ECN)."""
         return _percent(stats.share_of(self._marked, runs))
 
     def lost_percent(self, runs: int) -> stats.Estimate | None:
-        """Packets that the loss model dropped, of those offered."""
+        """Percentage of the offered packets that the loss model dropped."""
         return _percent(stats.share_of(self._lost, runs))
 
 
 class SummedRuns:
-    """What all runs come to, group by group and link by link."""
+    """Results of all runs, for each group of flows and each link."""
 
     def __init__(self) -> None:
         self.runs = 0
-        """How many have been added."""
+        """Number of runs that have been added."""
         self.observed_s = 0.0
         """Simulated time of all runs."""
         self.links: list[LinkSums] = []
@@ -103,13 +103,13 @@ class SummedRuns:
 
     @property
     def source(self) -> Provenance:
-        """Where the first run comes from."""
+        """Provenance of the first run."""
         if self._source is None:
             raise ValueError("no run has been added")
         return self._source
 
     def add(self, run: RunSummary) -> None:
-        """Take a run of the same scenario as the others."""
+        """Add a run. All runs must have the same scenario."""
         if self._source is None:
             self._source = run.provenance
             self.links = [LinkSums(row["link"]) for row in run.links]
@@ -130,7 +130,7 @@ class SummedRuns:
 
 
 class _GroupSums:
-    """Sums over a group's flows of all runs."""
+    """Sums over the flows of one group in all runs."""
 
     def __init__(self) -> None:
         self._all = Totals()
@@ -160,7 +160,7 @@ class _GroupSums:
             median_s=stats.quantile_of(self._times, runs, 0.5),
             p95_s=stats.quantile_of(self._times, runs, 0.95),
             fast_percent=_percent(stats.share_of(self._fast, runs)),
-            # A segment is one observation, however many bytes it has.
+            # A segment of any size is one observation.
             retransmitted_percent=_percent(
                 stats.share_of(self._resent, runs, observations=total.segments)
             ),

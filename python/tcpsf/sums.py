@@ -1,8 +1,8 @@
-"""Sums over runs from which a ratio and its standard error follow, in memory that does not grow with the runs.
+"""Sums over runs for a ratio and its standard error, in constant memory.
 
-The sums are exact: whole numbers stay whole, other numbers are added as fractions. So the order of
-the runs changes no digit, and the sum of squared residuals, a small difference of large numbers,
-loses none.
+The sums are exact: integers remain integers, and other numbers are added as fractions. Therefore
+the result does not depend on the order of the runs. The sum of squared residuals, a small
+difference of large numbers, has no cancellation error.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import math
 from fractions import Fraction
 
 ROUNDING = 1e-12
-"""Residuals below this part of the values are rounding, not spread."""
+"""Relative size of the residuals below which they count as rounding errors, not as spread."""
 
 
 class Sums:
-    """Sums of pairs (a, b), one pair a run, and of their squares and products."""
+    """Sums of pairs (a, b), one pair per run, and of their squares and products."""
 
     __slots__ = ("_aa", "_ab", "_bb", "above", "below")
 
@@ -30,13 +30,13 @@ class Sums:
 
     @classmethod
     def of(cls, above: int, below: int, *, aa: int, ab: int, bb: int) -> Sums:
-        """Return sums that were made elsewhere: of a, b, a², ab and b²."""
+        """Return an object with the given sums of a, b, a², ab and b²."""
         found = cls()
         found.above, found.below, found._aa, found._ab, found._bb = above, below, aa, ab, bb
         return found
 
     def add(self, above: float, below: float) -> None:
-        """Take the pair of a run. A run whose pair is (0, 0) need not be added."""
+        """Add the pair of a run. A run with the pair (0, 0) can be omitted."""
         a, b = _exact(above), _exact(below)
         self.above += a
         self.below += b
@@ -45,9 +45,10 @@ class Sums:
         self._bb += b * b
 
     def error(self, runs: int) -> float:
-        """Standard error of Σa / Σb over ``runs`` runs, at least two, by linearisation (`tcpsf.stats`).
+        """Standard error of Σa / Σb by linearisation (`tcpsf.stats`).
 
-        It is 0 where the ratio is the same in all runs.
+        ``runs`` is the number of runs, at least two. The error is 0 if the ratio is equal in all
+        runs.
 
         >>> sums = Sums()
         >>> for value in (1.0, 2.0, 3.0):

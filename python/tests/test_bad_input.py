@@ -39,7 +39,7 @@ CASES = {
         '"2Mb/s"',
         '"-1Mb/s"',
         "link[0].rate: `-1Mb/s` is not a rate above zero such as `10Mb/s` or `32kbit`",
-        "`rate`: Bits per second, headers included; such as `10Mb/s`",
+        "`rate`: Transmission rate in bits per second, headers included; such as `10Mb/s`",
     ),
     "rate without a unit": (
         '"2Mb/s"',
@@ -126,30 +126,31 @@ def test_a_class_file_that_does_not_parse(tcpsf: Command, small_file: Path, tmp_
         "",
         f"error: cannot read scenario `{small_file}`: workload[0].sizes.file: `classes.txt`, line 2: "
         "`one hundred` is not a size in bytes\n"
-        "hint: one size in bytes a line, or two columns: size and cumulative probability; `#` starts a comment\n",
+        "hint: expected one size in bytes per line, or two columns: size and cumulative "
+        "probability; `#` starts a comment\n",
     )
 
 
 @pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
-        (["sim"], "missing argument 'FILE.toml'", "`tcpsf sim --help` lists what there is"),
+        (["sim"], "missing argument 'FILE.toml'", "`tcpsf sim --help` lists commands and options"),
         (
             ["sim", "none.toml"],
             "cannot read scenario `none.toml`: no such file",
-            "name a TOML file with a scenario, or `-` for standard input",
+            "give a TOML file with a scenario, or `-` for standard input",
         ),
         (["sim", "."], "cannot read scenario `.`: it is a folder, not a file", None),
-        (["simm"], "no such command 'simm'", "`tcpsf --help` lists what there is"),
+        (["simm"], "no such command 'simm'", "`tcpsf --help` lists commands and options"),
         (
             ["sim", "FILE", "--runs", "0"],
             "invalid value for '--runs'",
-            "`tcpsf sim --help` lists what there is",
+            "`tcpsf sim --help` lists commands and options",
         ),
         (
             ["sim", "FILE", "--set", "x"],
             "cannot read `--set x`: expected KEY=VALUE",
-            "for example `--set workload.web.load",
+            "e.g. `--set workload.web.load",
         ),
         (
             ["sim", "FILE", "--set", "link.there.rat=1"],
@@ -177,7 +178,7 @@ def test_a_command_line_that_makes_no_sense(
         assert lines[1].startswith(f"hint: {hint}")
 
 
-STREAM_HINT = "hint: redirect it to a file, or leave it open\n"
+STREAM_HINT = "hint: redirect standard output to a file, or do not close it\n"
 
 
 class TestOutput:
@@ -194,8 +195,8 @@ class TestOutput:
             assert answer == Answer(
                 2,
                 "",
-                f"error: cannot write results to `{out}`: it exists and holds something else\n"
-                "hint: name another folder\n",
+                f"error: cannot write results to `{out}`: it exists and contains other files\n"
+                "hint: choose another folder\n",
             )
         assert [path.name for path in out.iterdir()] == ["thesis.tex"]
 
@@ -208,7 +209,8 @@ class TestOutput:
         refused = tcpsf("sim", small_file, "--out", out, "--seed", "2")
         assert refused.status == 2
         assert (
-            "it holds earlier results\nhint: name another folder, or let `--force`" in refused.err
+            "it contains earlier results\nhint: choose another folder, or replace them with `--force`"
+            in refused.err
         )
         assert (out / "summary.json").read_bytes() == before
         assert tcpsf("sim", small_file, "--out", out, "--seed", "2", "--force").status == 0

@@ -89,7 +89,7 @@ def test_reproduce_is_stopped_and_keeps_finished_runs(
     answer = stopped(words, number, lambda: kept.is_dir() and any(kept.iterdir()), tmp_path)
     assert (answer.status, answer.out) == (128 + number, "")
     assert answer.err.endswith(
-        f"finished runs are kept in `report`; the same command goes on from them\n{WORDS[number]}\n"
+        f"finished runs are kept in `report`; run the same command again to continue\n{WORDS[number]}\n"
     )
     assert [path.name for path in (tmp_path / "report").iterdir()] == [".runs"]
     assert not list(kept.glob("*.partial"))
@@ -255,7 +255,7 @@ class TestLeftovers:
                     2,
                     "",
                     f"error: cannot write `{folder / name}`: another tcpsf process is writing it\n"
-                    "hint: wait until it ends, or name another place\n",
+                    "hint: wait until it ends, or choose another path\n",
                 )
             process.kill()
 

@@ -437,9 +437,9 @@ def test_the_command_writes_it_all(tcpsf: Command, tmp_path: Path) -> None:
     assert {path.stem for path in (out / "data").iterdir()} == {"fig-3", "overhead", "findings"}
     refused = tcpsf(*WORDS, "--out", out)
     assert (refused.status, refused.out) == (2, "")
-    assert "it holds earlier results" in refused.err
+    assert "it contains earlier results" in refused.err
     again = tcpsf(*WORDS[:3], "overhead", "--json", "--out", out, "--force")
-    assert again.err.startswith("9 runs, 9 of them there already\n")
+    assert again.err.startswith("9 runs, 9 of them already finished\n")
     assert json.loads(again.out) == json.loads((out / "report.json").read_text(encoding="utf-8"))
     jsonschema.validate(json.loads(again.out), schema("evaluation"))
     assert {path.stem for path in (out / "data").iterdir()} == {"overhead", "findings"}
@@ -468,14 +468,14 @@ def test_interrupted_and_called_again(
     assert (answer.status, answer.out) == (130, "")
     assert (
         answer.err
-        == f"9 runs\nfinished runs are kept in `{out}`; the same command goes on from them\ninterrupted\n"
+        == f"9 runs\nfinished runs are kept in `{out}`; run the same command again to continue\ninterrupted\n"
     )
     kept = len(list((out / ".runs").iterdir()))
     assert kept > 2
     assert not (out / "report.json").exists()
     answer = tcpsf(*WORDS, "--out", out)
     assert answer.status == 0
-    assert answer.err.startswith(f"9 runs, {kept} of them there already\n")
+    assert answer.err.startswith(f"9 runs, {kept} of them already finished\n")
 
 
 @pytest.mark.usefixtures("tiny")
@@ -483,7 +483,7 @@ def test_a_folder_with_something_else(tcpsf: Command, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work", encoding="utf-8")
     answer = tcpsf(*WORDS, "--out", tmp_path, "--force")
     assert answer.status == 2
-    assert "it exists and holds something else" in answer.err
+    assert "it exists and contains other files" in answer.err
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
     answer = tcpsf(*WORDS, "--out", tmp_path / "thesis.tex" / "out")
     assert answer.status == 2
@@ -524,7 +524,7 @@ def test_bad_words(tcpsf: Command, tmp_path: Path) -> None:
     answer = tcpsf("reproduce", "smart-framing", "--seed", "3", "table-1")
     assert answer.status == 2
     assert answer.err.startswith(
-        "error: `--seed` belongs to the whole evaluation, not to `table-1`\n"
+        "error: `--seed` applies to the whole evaluation, not to `table-1`\n"
     )
 
 

@@ -393,7 +393,7 @@ def test_what_cannot_be_drawn_is_refused() -> None:
         page(
             dataclasses.replace(example(), sections=(Section(key="s", title="S", tables=(short,)),))
         )
-    assert refused.value.hint == "the columns `bytes`, `Classic` want 1"
+    assert refused.value.hint == "the columns `bytes`, `Classic` need 1"
 
 
 @given(

@@ -26,20 +26,23 @@ REFUSED = {
         ("https://100.127.0.2/",),
         "cannot fetch `https://100.127.0.2/`: `https` is not supported",
     ),
-    "no scheme": (("100.127.0.2/file",), "cannot fetch `100.127.0.2/file`: it is no http:// URL"),
-    "no host": (("http:///file",), "cannot fetch `http:///file`: it is no http:// URL"),
+    "no scheme": (
+        ("100.127.0.2/file",),
+        "cannot fetch `100.127.0.2/file`: it is not an http:// URL",
+    ),
+    "no host": (("http:///file",), "cannot fetch `http:///file`: it is not an http:// URL"),
     "port": (
         ("http://100.127.0.2:99999/",),
         "cannot fetch `http://100.127.0.2:99999/`: port out of range 0-65535",
     ),
     "space": (
         ("http://100.127.0.2/a b",),
-        "cannot fetch `http://100.127.0.2/a b`: it has characters that a URL must",
+        "cannot fetch `http://100.127.0.2/a b`: it contains characters that must be",
     ),
     "line": (("http://100.127.0.2/a\r\nX: y",), "cannot fetch `http://100.127.0.2/a"),
     "user": (
         ("http://me@100.127.0.2/",),
-        "cannot fetch `http://me@100.127.0.2/`: names and passwords are not",
+        "cannot fetch `http://me@100.127.0.2/`: user names and passwords are not",
     ),
     "timeout": (
         (URL, "--timeout", "0s"),
@@ -57,16 +60,16 @@ REFUSED = {
     ),
     "several": (
         (URL, "--out", "file", "--requests", "2"),
-        "cannot write `--out file`: 2 responses do not fit one",
+        "cannot write `--out file`: it is for one response, but got `--requests 2`",
     ),
     "standard output": (
         (URL, "--out", "-"),
-        "cannot write `--out -`: standard output has the summary",
+        "cannot write `--out -`: standard output is used for the summary",
     ),
     "folder": ((URL, "--out", "no/file"), "cannot write `no/file`: `no` is not a folder"),
     "format": (
         (URL, "--records", "rows.csv"),
-        "cannot write records `rows.csv`: no format ends in `.csv`",
+        "cannot write records `rows.csv`: unknown format `.csv`",
     ),
 }
 
@@ -199,9 +202,12 @@ wait $server
     ] * 3
     assert answer.stderr.splitlines() == [
         "error: 1 request of 1 failed (refused: 1): `http://100.127.0.1:8080/file`",
-        "hint: is a server running there, on this port?",
+        "hint: check that a server is running at this address and port",
         "error: 1 request of 1 failed (timed-out: 1): `http://192.0.2.9/`",
-        "hint: if nothing arrives at all, packets of this client have no way back: see the guide on serving",
+        (
+            "hint: if no packets arrive at all, the server has no route to this client; "
+            "see the guide on serving"
+        ),
         "error: 1 request of 1 failed (incomplete: 1): `http://100.127.0.1:8081/`",
     ]
     assert not (folder / "body").exists()

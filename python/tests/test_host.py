@@ -43,7 +43,7 @@ REFUSED = {
     "alternate alone": (
         ("serve", ".", "--alternate", "connection"),
         "cannot alternate: `--alternate connection` with one sender",
-        "name several `--sender`",
+        "give `--sender` several times",
     ),
     "alternate": (
         ("serve", ".", "--sender", SENDERS[0], "--sender", SENDERS[1], "--alternate", "often"),
@@ -77,13 +77,13 @@ REFUSED = {
     ),
     "records": (
         ("serve", ".", "--records", "a.csv"),
-        "cannot write records `a.csv`: no format ends in `.csv`",
-        "`.parquet` or `.jsonl`",
+        "cannot write records `a.csv`: unknown format `.csv`",
+        "the file name must end in `.parquet` or `.jsonl`",
     ),
     "nowhere": (
         ("serve", ".", "--records", "no/a.jsonl"),
         "cannot write `no/a.jsonl`: `no` is not a folder",
-        "name another file",
+        "choose another file",
     ),
     "listen": (
         ("proxy", "--listen", "here:80", *UPSTREAM),
@@ -93,16 +93,16 @@ REFUSED = {
     "two ports": (
         ("proxy", "--listen", ":80", "--listen", ":81", *UPSTREAM),
         "cannot listen at several ports: 80, 81",
-        "run a proxy for each",
+        "run one proxy for each port",
     ),
     "no port": (
         ("proxy", "--upstream", "127.0.0.1"),
-        "cannot relay to `127.0.0.1`: it names no port",
+        "cannot relay to `127.0.0.1`: the port is missing",
         "e.g. `--upstream 127.0.0.1:8080`",
     ),
     "bad port": (
         ("proxy", "--upstream", "127.0.0.1:99999"),
-        "cannot make sense of `127.0.0.1:99999`: port 99999 is out of range",
+        "cannot use `127.0.0.1:99999`: port 99999 is out of range",
         "ports are 1 to 65535",
     ),
 }
@@ -128,8 +128,8 @@ def test_an_existing_file_is_not_replaced_unasked(tcpsf: Command, tmp_path: Path
     rows.write_text("mine\n")
     answer = tcpsf("serve", tmp_path, "--records", rows)
     assert answer.err == (
-        f"error: cannot write `{rows}`: it is there already\n"
-        "hint: name another file with `--records`, or let `--force` replace it\n"
+        f"error: cannot write `{rows}`: it already exists\n"
+        "hint: choose another file with `--records`, or replace it with `--force`\n"
     )
     assert rows.read_text() == "mine\n"
 
@@ -140,7 +140,7 @@ def test_places_to_listen_at_and_to_relay_to() -> None:
     assert _listening([":8080"]) == ([], 8080)
     assert _resolved("127.0.0.1:80") == ["127.0.0.1:80"]
     assert _resolved("[::1]:80") == ["[::1]:80"]
-    with pytest.raises(TcpsfError, match="it names no host"):
+    with pytest.raises(TcpsfError, match="the host is missing"):
         _resolved(":80")
 
 
@@ -459,7 +459,7 @@ cat <&3
         told_last,
     )
     assert found is not None, told_last
-    assert hint == "hint: name a file on a disk with room"
+    assert hint == "hint: choose a file on a disk with free space"
     if name == "rows.parquet":
         assert (int(found[1]), warnings) == (80, [])
         return

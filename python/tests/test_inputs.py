@@ -115,7 +115,7 @@ def test_a_probability_may_be_in_per_cent(tcpsf: Command, small_file: Path) -> N
     data = Scenario(name="x", duration="1s", link=(link,), workload=()).to_dict()
     assert data["link"][0]["loss"]["probability"] == 0.07
     refused = changed(tcpsf, small_file, "workload.web.load=often")
-    assert "numbers have no quotes" in refused.err
+    assert "write numbers without quotes" in refused.err
 
 
 def test_a_byte_order_mark_is_passed_over(tcpsf: Command, small_file: Path) -> None:
@@ -338,7 +338,7 @@ class TestStandardStreams:
         answer = subprocess.run(words, capture_output=True, text=True, check=False)
         assert (answer.returncode, answer.stdout) == (2, "")
         assert answer.stderr.startswith(
-            "error: cannot write `--json` and `--pcap -` both to standard output\nhint: "
+            "error: cannot write both `--json` and `--pcap -` to standard output\nhint: "
         )
         assert first_line(tcpsf("serve", ".", "--pcap", "-")).startswith(
             "error: cannot write `--pcap -`"

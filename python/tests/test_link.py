@@ -46,12 +46,12 @@ REFUSED = {
     "outside": (
         ["--outside", "'"],
         "cannot read `--outside '`: no closing quotation",
-        "quote it as for a shell",
+        "quote the command as for a shell",
     ),
     "empty outside": (
         ["--outside", ""],
         "cannot run `--outside`: it is empty",
-        "for example `--outside 'python3 -m http.server'`",
+        "e.g. `--outside 'python3 -m http.server'`",
     ),
     "capture of nothing": (
         ["--pcap-at", "both"],
@@ -61,7 +61,7 @@ REFUSED = {
     "force of nothing": (
         ["--force"],
         "cannot replace files: `--force` without `--pcap` or `--json`",
-        "leave it out",
+        "omit `--force`",
     ),
     "bytes per second": (
         ["--down-rate", "1MB/s"],
@@ -86,12 +86,12 @@ REFUSED = {
     "large seed": (
         ["--seed", str(10**23)],
         f"invalid value for '--seed': {10**23} is not in the range 0<=x<={2**64 - 1}",
-        "`tcpsf link --help` lists what there is",
+        "`tcpsf link --help` lists commands and options",
     ),
     "statistics on standard output": (
         ["--json", "-"],
-        "cannot write `--json -`: standard output is COMMAND's",
-        "name a file, or another descriptor: `--json /dev/fd/3 3>&1 1>&2`",
+        "cannot write `--json -`: standard output belongs to COMMAND",
+        "give a file or another descriptor: `--json /dev/fd/3 3>&1 1>&2`",
     ),
     "statistics without a file": (
         ["--json"],
@@ -105,8 +105,8 @@ REFUSED = {
     ),
     "packets on standard output": (
         ["--pcap", "-"],
-        "cannot write `--pcap -`: standard output is COMMAND's",
-        "name a file, or another descriptor: `--pcap /dev/fd/3 3>&1 1>&2`",
+        "cannot write `--pcap -`: standard output belongs to COMMAND",
+        "give a file or another descriptor: `--pcap /dev/fd/3 3>&1 1>&2`",
     ),
 }
 
@@ -183,7 +183,7 @@ def test_a_capture_is_whole_or_not_there(tcpsf: Command, tmp_path: Path) -> None
     again = tcpsf("link", "--pcap", path, "--", "true")
     assert (again.status, again.err.splitlines()[0]) == (
         2,
-        f"error: cannot write capture `{path}`: it is there already",
+        f"error: cannot write capture `{path}`: it already exists",
     )
     assert tcpsf("link", "--pcap", path, "--force", "--", "true").status == 0
     assert list(tmp_path.iterdir()) == [path]

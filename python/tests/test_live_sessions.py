@@ -101,7 +101,7 @@ def test_sessions_that_make_no_sense(changes: dict[str, Any], told: str) -> None
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"objects": 2}, "it has sessions of browsers, and 2 files for each connection as well"),
+        ({"objects": 2}, "it has both sessions of browsers and 2 files per connection"),
         ({"senders": (), "kernel": Kernel()}, "the kernel is no proxy"),
         ({"rate": 500.0, "duration_s": 60.0}, "500 sessions per second for 60 s are too many"),
     ],

@@ -138,7 +138,7 @@ def test_the_report(tcpsf: Command, tmp_path: Path) -> None:
         (["smart-framing", "--loss", "x"], "`x` is not a list"),
         (["smart-framing", "--loss", ""], "`` is an empty list"),
         (["smart-framing", "--rtt", "5"], "`5` is not a duration"),
-        (["smart-framing", "--law", "byte"], "`byte` is neither"),
+        (["smart-framing", "--law", "byte"], "constant or an exponent such as 0.5, got `byte`"),
         (["short-flow", "--size", "-1"], "`-1` is not a list"),
         (["packet-discard", "--window", "40", "--losses", "6"], "658008 patterns"),
         (["packet-discard", "--window", "8", "--lost", "9"], "`lost` is [9.0]"),

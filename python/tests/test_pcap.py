@@ -71,8 +71,8 @@ def test_the_command(tcpsf: Command, small_file: Path, tmp_path: Path) -> None:
     assert refused == Answer(
         2,
         "",
-        f"error: cannot write capture `{path}`: it is there already\n"
-        "hint: name another file, or let `--force` replace it\n",
+        f"error: cannot write capture `{path}`: it already exists\n"
+        "hint: choose another file, or replace it with `--force`\n",
     )
     assert path.read_bytes() == before
     changed = tcpsf(
@@ -89,8 +89,8 @@ def test_the_command(tcpsf: Command, small_file: Path, tmp_path: Path) -> None:
     [
         (
             ["--pcap", "x", "--runs", "3"],
-            "cannot write capture `x`: one file, but `--runs 3`",
-            "leave `--runs` out",
+            "cannot write capture `x`: a capture has one run, but got `--runs 3`",
+            "omit `--runs`",
         ),
         (
             ["--pcap-at", "both"],
@@ -115,22 +115,22 @@ def test_the_command(tcpsf: Command, small_file: Path, tmp_path: Path) -> None:
         (
             ["--pcap", "none/x"],
             "cannot write capture `none/x`: `none` is not a folder",
-            "name another file",
+            "choose another file",
         ),
         (
             ["--pcap", "/proc/self/x"],
             "cannot write capture `/proc/self/x`: ",
-            "nothing was kept; name another",
+            "no capture is kept; choose another",
         ),
         (
             ["--pcap", "/dev/null"],
-            "cannot write capture `/dev/null`: it exists and is something else",
-            "name another",
+            "cannot write capture `/dev/null`: it exists and is not a capture",
+            "choose another",
         ),
         (
             ["--pcap", ".", "--force"],
-            "cannot write capture `.`: it exists and is something else",
-            "name another",
+            "cannot write capture `.`: it exists and is not a capture",
+            "choose another",
         ),
         (
             ["--pcap", "x", "--set", "tcp.mss=65456", "--set", "link.there.buffer="],
@@ -163,7 +163,7 @@ def test_a_file_that_is_no_capture_is_left_alone(tcpsf: Command, small_file: Pat
     answer = tcpsf("sim", small_file, "--pcap", small_file, "--force")
     assert (
         answer.err.splitlines()[0]
-        == f"error: cannot write capture `{small_file}`: it exists and is something else"
+        == f"error: cannot write capture `{small_file}`: it exists and is not a capture"
     )
     assert small_file.read_bytes() == before
 
@@ -182,7 +182,7 @@ def test_a_disk_that_fills_up(small_file: Path, tmp_path: Path) -> None:
     )
     assert (answer.returncode, answer.stdout) == (2, "")
     assert answer.stderr == (
-        f"error: cannot write capture `{path}`: file too large\nhint: nothing was kept; name another file\n"
+        f"error: cannot write capture `{path}`: file too large\nhint: no capture is kept; choose another file\n"
     )
     assert [entry.name for entry in tmp_path.iterdir()] == ["small.toml"]
 
@@ -211,5 +211,5 @@ def test_python_refuses_too(small: Scenario, tmp_path: Path) -> None:
     with pytest.raises(TcpsfError, match="cannot capture 300000 bytes of a packet"):
         Pcap(path=tmp_path / "x", snap_len=300_000)
     (tmp_path / "x").write_text("something", encoding="utf-8")
-    with pytest.raises(OutputError, match="it exists and is something else"):
+    with pytest.raises(OutputError, match="it exists and is not a capture"):
         run(small, seed=1, pcap=Pcap(path=tmp_path / "x", replace=True))

@@ -30,7 +30,32 @@ RUST = (
 )
 """Rust sources whose comments have been rewritten. The others are still to follow."""
 
-PYTHON = ("python/tcpsf/errors.py",)
+PYTHON = (
+    "python/tcpsf/__init__.py",
+    "python/tcpsf/__main__.py",
+    "python/tcpsf/cli",
+    "python/tcpsf/distribution.py",
+    "python/tcpsf/errors.py",
+    "python/tcpsf/finished.py",
+    "python/tcpsf/intervals.py",
+    "python/tcpsf/live",
+    "python/tcpsf/models/__init__.py",
+    "python/tcpsf/models/_arguments.py",
+    "python/tcpsf/models/_sums.py",
+    "python/tcpsf/models/chain.py",
+    "python/tcpsf/models/packet_discard.py",
+    "python/tcpsf/models/santa_cruz.py",
+    "python/tcpsf/models/smart_framing.py",
+    "python/tcpsf/pcap.py",
+    "python/tcpsf/result.py",
+    "python/tcpsf/runs.py",
+    "python/tcpsf/scenario",
+    "python/tcpsf/staging.py",
+    "python/tcpsf/stats.py",
+    "python/tcpsf/summary.py",
+    "python/tcpsf/summed.py",
+    "python/tcpsf/sums.py",
+)
 """The same for Python sources."""
 
 LONGEST_LINE = 100

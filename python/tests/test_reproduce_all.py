@@ -67,7 +67,7 @@ def test_a_new_exhibit_appears_by_itself(tcpsf: Command, monkeypatch: pytest.Mon
 )
 def test_help_lists_every_key(tcpsf: Command, paper: str) -> None:
     told = re.sub(r"\s+", "", tcpsf("reproduce", paper, "--help").out)
-    (listed,) = re.findall(r"Thesefiguresandtablesalone:([^.]*)\.", told)
+    (listed,) = re.findall(r"Onlythesefiguresandtables:([^.]*)\.", told)
     assert tuple(listed.split(",")) == catalogue.keys(paper)
 
 
@@ -132,13 +132,13 @@ def test_it_goes_on_after_an_interruption(
         patched.setattr("tcpsf.cli.everything._closed", interrupted)
         answer = tcpsf(*words)
     assert answer.status == 130
-    assert "the same command goes on from them" in answer.err
+    assert "run the same command again to continue" in answer.err
     assert not (tmp_path / "all" / "index.html").exists()
     again = tcpsf(*words)
     assert again.status == 0, again.err
-    runs, there = re.findall(r"^(\d+) runs, (\d+) of them there already$", again.err, re.MULTILINE)[
-        0
-    ]
+    runs, there = re.findall(
+        r"^(\d+) runs, (\d+) of them already finished$", again.err, re.MULTILINE
+    )[0]
     assert runs == there
     assert (tmp_path / "all" / "index.html").is_file()
 

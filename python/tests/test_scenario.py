@@ -96,9 +96,9 @@ class TestWithValue:
             (
                 "link.there",
                 "`link.there` is not a key",
-                "`link` is a list; go on with an entry's name",
+                "`link` is a list; append an entry's name",
             ),
-            ("name.first", "`name.first` is not a key", "`name` is no table"),
+            ("name.first", "`name.first` is not a key", "`name` is not a table"),
             ("name.first.letter", "`name` has no key `first`: it is the value `small`", None),
             ("tpc.mss", "unknown key `tpc`", "did you mean `tcp`?"),
         ],
@@ -142,7 +142,7 @@ class TestSizeFiles:
             ("119\n179 0.5\n", "`sizes.txt`, line 2: `179 0.5` is not a size in bytes"),
             ("119 x\n", "`sizes.txt`, line 1: `119 x` is not a size and a probability"),
             ("1 2 3\n", "`sizes.txt`, line 1: `1 2 3` is not a size and a probability"),
-            ("# nothing\n", "`sizes.txt` has no sizes in it"),
+            ("# nothing\n", "`sizes.txt` contains no sizes"),
         ],
     )
     def test_a_line_that_does_not_parse_is_named(
@@ -161,6 +161,6 @@ def test_errors_of_the_simulator_are_explained() -> None:
         == "`shape`: Tail exponent, above 1; below 2 the variance is infinite"
     )
     assert explain("link[0].loss.at") == (
-        "`at`: The packet size, headers included, that is lost with `probability`; such as `150kB`"
+        "`at`: Packet size, headers included, that is lost with `probability`; such as `150kB`"
     )
     assert explain("no.such.key") is None

@@ -425,4 +425,4 @@ def test_live_figures_are_named(tcpsf: Command, tmp_path: Path) -> None:
     assert answer.status == 2
     assert "tcpsf reproduce short-flows live" in answer.err
     refused = tcpsf("reproduce", "short-flows", "--only", "fig-7", "live")
-    assert "`--only` belongs to the whole evaluation, not to `live`" in refused.err
+    assert "`--only` applies to the whole evaluation, not to `live`" in refused.err

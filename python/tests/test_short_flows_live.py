@@ -374,7 +374,7 @@ def test_a_folder_of_something_else_is_left_alone(
     (tmp_path / "mine").write_text("mine")
     answer = tcpsf("reproduce", "short-flows", "live", "--out", tmp_path)
     assert answer.status == 2
-    assert "holds something else" in answer.err
+    assert "contains other files" in answer.err
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 

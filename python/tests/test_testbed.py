@@ -184,7 +184,7 @@ def test_paths_have_seeds_of_their_own() -> None:
         ({"objects": 0}, "fetches 0 files"),
         ({"latency_ms": -1}, "-1 ms"),
         ({"latency_up_ms": -2}, "-2 ms"),
-        ({"kernel": Kernel()}, "the kernel as well"),
+        ({"kernel": Kernel()}, "it has both `senders` and `kernel`"),
         ({"senders": (), "kernel": Kernel(initial_window=0)}, "initial window is 0"),
         ({"receive_buffer": 0}, "receive buffer is 0"),
     ],

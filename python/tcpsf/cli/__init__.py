@@ -1,7 +1,8 @@
-"""The command line: data on standard output, talk on standard error, errors in one line with a hint.
+"""The command line: results on standard output, messages on standard error.
 
-Exit status 0: done. 2: bad input or a result that could not be written. 128 and the number of a
-signal: Ctrl-C (130), SIGTERM (143) or SIGHUP (129) has ended the program.
+An error is one line with a hint. The exit status is 0 for success, 2 for bad input or a result that
+cannot be written, and 128 plus the signal's number when a signal ends the program: 130 for Ctrl-C,
+143 for SIGTERM, 129 for SIGHUP.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from tcpsf.cli.signals import WORDS, ending
 from tcpsf.errors import TcpsfError
 
 COMPLETION = "_TCPSF_COMPLETE"
-"""The variable by which a shell asks for completions, as click has it."""
+"""Environment variable with which a shell requests completions, as click defines it."""
 
 SIGNALLED = 128
-"""What shells add to the number of a signal."""
+"""Offset that shells add to a signal's number to form an exit status."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,5 +66,6 @@ def _misused(error: click.ClickException) -> int:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "tcpsf"
     return _complain(
-        f"{message[0].lower()}{message[1:].rstrip('.')}", f"`{command} --help` lists what there is"
+        f"{message[0].lower()}{message[1:].rstrip('.')}",
+        f"`{command} --help` lists commands and options",
     )

@@ -1,4 +1,7 @@
-"""The commands and their options. Only names and help live here; the work is in modules imported when called."""
+"""The commands with their options and help texts.
+
+Each command imports the module that does its work when it is called, which keeps `--help` fast.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ def _version(context: click.Context, _option: click.Parameter, wanted: bool) -> 
 def app() -> None:
     """Simulate, emulate and serve TCP over lossy links.
 
-    A scenario is a TOML file: a network, what is sent through it, and for how long.
+    A scenario is a TOML file that describes a network, the traffic through it and the duration.
     """
 
 
@@ -78,12 +81,13 @@ def app() -> None:
 @workers
 @settings
 @as_json
-@out("Write all tables there, as Parquet.")
+@out("Write all tables to this folder, as Parquet.")
 @pcap(
-    "Write every packet there, as pcapng for Wireshark, with comments; - is standard output.",
+    "Write every packet to this file, as pcapng for Wireshark, with comments; - is standard "
+    "output.",
     places=("sender", "receiver"),
     place="HOST",
-    where="Capture at the sender of a flow's data, the receiver or both.  [default: sender]",
+    where="Capture at the sender of a flow's data, at the receiver, or at both.  [default: sender]",
     kept="128",
 )
 @force("--out and --pcap")
@@ -98,31 +102,49 @@ def sim(**arguments: Any) -> None:
 
 
 LINE_OPTIONS = {
-    "rate": ("RATE", "How fast the line sends, e.g. 10mbit.  [default: infinitely fast]"),
-    "delay": ("TIME", "How long each packet travels, one way, e.g. 20ms."),
+    "rate": ("RATE", "Transmission rate of the link, e.g. 10mbit.  [default: unlimited]"),
+    "delay": ("TIME", "One-way propagation delay, e.g. 20ms."),
     "queue": (
         "SIZE",
-        "What may wait for the line: 150kB, 100packets, or 150kB/256B in chunks.  [default: everything]",
+        (
+            "Size of the queue: 150kB, 100packets, or 150kB/256B for a buffer of 256-byte chunks.  "
+            "[default: unlimited]"
+        ),
     ),
     "red": (
         "MIN,MAX[,P]",
-        "Random early detection: 30kB,90kB,0.1 or 5packets,15packets. Marks what is ECN-capable.",
+        (
+            "Random early detection, e.g. 30kB,90kB,0.1 or 5packets,15packets. Marks ECN-capable "
+            "packets instead of dropping them."
+        ),
     ),
     "codel": (
         "TARGET,TIME",
-        "Controlled delay (RFC 8289), e.g. 5ms,100ms. Marks what is ECN-capable.",
+        (
+            "Controlled delay (RFC 8289), e.g. 5ms,100ms. Marks ECN-capable packets instead of "
+            "dropping them."
+        ),
     ),
     "balanced": (
         "LT,UT,GAP",
-        "Drop what finds more than LT of --queue taken, or UT for GAP packets after a connection's loss: 0.4,0.9,25.",
+        (
+            "Balanced packet discard, e.g. 0.4,0.9,25: drop a packet if more than the share LT of "
+            "--queue is in use, or UT for the connection's next GAP packets after a drop."
+        ),
     ),
     "loss": ("P", "Lose each packet with this probability: 0.01 or 1%."),
-    "loss-per-byte": ("P", "Lose a packet if one of its bytes is hit: 1-(1-P)^bytes."),
-    "loss-linear": ("P@SIZE", "Lose packets in proportion to their size, e.g. 0.01@1500B."),
-    "loss-burst": ("P,RUN", "Lose this share of packets, in runs of RUN on average."),
+    "loss-per-byte": ("P", "Loss probability of each byte; a packet is lost with 1-(1-P)^bytes."),
+    "loss-linear": (
+        "P@SIZE",
+        "Loss probability proportional to packet size, e.g. 0.01@1500B.",
+    ),
+    "loss-burst": ("P,RUN", "Lose the share P of packets, in bursts of RUN packets on average."),
     "loss-mask": (
         "1,0,...",
-        "Lose just these of the TCP segments that carry data: 1 is lost, none after the last.",
+        (
+            "Lose exactly these TCP segments with data: 1 is lost, 0 is not, and no segment after "
+            "the last."
+        ),
     ),
     "duplicate": ("P", "Send a packet twice with this probability."),
     "corrupt": ("P", "Flip one bit of a packet with this probability."),
@@ -132,14 +154,17 @@ LINE_OPTIONS = {
     ),
     "reorder": (
         "P,TIME",
-        "Delay a packet by TIME with this probability while others pass it, e.g. 0.01,5ms.",
+        (
+            "Delay a packet by an additional TIME with this probability, so that later packets "
+            "overtake it, e.g. 0.01,5ms."
+        ),
     ),
 }
-"""What a direction of a link does: how its value is written, and what it means."""
+"""Options of one direction of a link: by name, the metavariable and the help text."""
 
 
 def _line_options(name: str, metavar: str, text: str) -> Option:
-    """Make it three times: for both directions, and hidden for one."""
+    """Make three options: one for both directions, and a hidden one for each direction."""
     return together(
         click.option(f"--{name}", metavar=metavar, help=text),
         *(
@@ -158,48 +183,55 @@ def _line_options(name: str, metavar: str, text: str) -> Option:
     metavar="BYTES",
     default=1500,
     show_default=True,
-    help="Largest packet.",
+    help="Maximum packet size.",
 )
 @click.option("--seed", type=SEED, metavar="N", default=1, show_default=True, help="Random seed.")
 @click.option(
     "--spin",
     metavar="TIME",
-    help="Busy-wait this long before each deadline, e.g. 200us: more exact, and uses up to one core.",
+    help="Busy-wait this long before each deadline, e.g. 200us. More precise, and uses up to one "
+    "core.",
 )
 @click.option(
     "--offload/--no-offload",
     default=True,
     show_default=True,
-    help="Take and give full-sized TCP segments up to 64 kB at a time. On the link they are packets either way.",
+    help="Exchange TCP segments with the kernel in groups of up to 64 kB. On the link they are "
+    "single packets in both cases.",
 )
 @click.option(
     "--outside",
     metavar="COMMAND",
-    help="Run this at the other end while COMMAND runs, e.g. a server. Without root, nothing else can be reached.",
+    help="Run this command, e.g. a server, at the other end while COMMAND runs. Without root, it "
+    "is the only thing that COMMAND can reach.",
 )
 @pcap(
-    "Write packets there, as pcapng for Wireshark, with comments.",
+    "Write packets to this file, as pcapng for Wireshark, with comments.",
     places=("inside", "outside"),
     place="END",
-    where="Capture inside (at COMMAND's end), outside or both.  [default: inside]",
+    where="Capture inside (at COMMAND's end), outside, or at both ends.  [default: inside]",
     kept="all",
 )
 @click.option(
-    "--json", type=FOLDER, metavar="FILE", help="Write the statistics there as one line of JSON."
+    "--json",
+    type=FOLDER,
+    metavar="FILE",
+    help="Write the statistics to this file as one line of JSON.",
 )
 @force("--pcap and --json")
 def link(**arguments: Any) -> None:
     """Run a command behind an emulated link, in real time.
 
-    COMMAND runs in a network namespace of its own whose only way out leads through the link. It
-    reaches what listens here at the address in TCPSF_LINK_OUTSIDE, 100.64.0.1 if that is free.
-    Links may run inside each other.
+    COMMAND runs in its own network namespace, and the link is the only connection to the outside.
+    COMMAND reaches servers on this machine at the address in the environment variable
+    TCPSF_LINK_OUTSIDE, which is 100.64.0.1 if that address is free. Links can be nested.
 
-    The exit status is that of COMMAND; 127 if there is no such command, 126 if it cannot be run, 2
-    for bad options.
+    The exit status is that of COMMAND. It is 127 if COMMAND does not exist, 126 if it cannot be
+    run, and 2 for bad options.
 
-    Every option about the line up to --reorder also exists as --up-... (from COMMAND outwards) and
-    --down-... for one direction, where `none` removes what is given for both.
+    Every option of the link, from --rate to --reorder, also exists for one direction: as --up-...
+    (from COMMAND outwards) and as --down-... (towards COMMAND). There, the value `none` removes the
+    setting for both directions.
 
     For example: tcpsf link --delay 20ms --rate 10mbit -- curl http://100.64.0.1:8000/
     """
@@ -217,14 +249,14 @@ def link(**arguments: Any) -> None:
     metavar="DIR",
     default="tcpsf-demo",
     show_default=True,
-    help="Where the page goes.",
+    help="Folder for the page.",
 )
 def demo(**arguments: Any) -> None:
     """Show one lost segment and Table I, simulated and published.
 
-    A small simulation, under a minute on two cores. Prints the first loss with three senders and
-    the table, simulated with two sets of assumptions and as published, and writes a page with
-    plots.
+    This is a small simulation of less than a minute on two cores. It prints the recovery from one
+    lost segment with three senders. It also prints Table I, simulated with two sets of assumptions
+    and as published, and writes a page with plots.
     """
     from tcpsf.cli.reproduce import demo
 
@@ -235,15 +267,15 @@ _stack = together(
     click.option(
         "--alternate",
         metavar="WHEN",
-        help="When several senders take turns: with each `connection`, or after a time such as 10s.  "
-        "[default: connection]",
+        help="When to change to the next of several senders: with each `connection`, or after a "
+        "time such as 10s.  [default: connection]",
     ),
     click.option(
         "--rto-initial",
         metavar="TIME",
         default="1s",
         show_default=True,
-        help="Retransmission timeout before the first round-trip measurement.",
+        help="Retransmission timeout before the first RTT measurement.",
     ),
     click.option(
         "--rto-min",
@@ -258,16 +290,20 @@ _stack = together(
         metavar="BYTES",
         default=1500,
         show_default=True,
-        help="Largest packet.",
+        help="Maximum packet size.",
     ),
     click.option(
-        "--pcap", type=FOLDER, metavar="FILE", help="Write every packet's headers there, as pcapng."
+        "--pcap",
+        type=FOLDER,
+        metavar="FILE",
+        help="Write every packet's headers to this file, as pcapng.",
     ),
     click.option(
         "--offload/--no-offload",
         default=True,
         show_default=True,
-        help="Use segmentation and checksum offload: full-sized segments cross the device up to 64 kB at a time.",
+        help="Use segmentation and checksum offload: full-sized segments cross the device in "
+        "groups of up to 64 kB.",
     ),
 )
 """The options that `serve`, `proxy` and `fetch` share."""
@@ -278,8 +314,8 @@ _host = together(
         "senders",
         metavar="NAME",
         multiple=True,
-        help='TCP variant of the server, e.g. "reno+sack / fs(n=4) / iw=1"; several take turns.  '
-        "[default: reno+sack / full / iw=rfc6928]",
+        help='TCP variant of the server, e.g. "reno+sack / fs(n=4) / iw=1". If given several '
+        "times, the variants alternate.  [default: reno+sack / full / iw=rfc6928]",
     ),
     click.option(
         "--max-connections",
@@ -287,12 +323,14 @@ _host = together(
         metavar="N",
         default=16_384,
         show_default=True,
-        help="Connections at a time. When the limit is reached, an idle connection is closed, or new ones wait.",
+        help="Maximum number of concurrent connections. When the limit is reached, an idle "
+        "connection is closed, or new ones wait.",
     ),
     click.option(
         "--idle-timeout",
         metavar="TIME",
-        help="Close a connection after this long without traffic.  [default: 60s; for a proxy 10min]",
+        help="Close a connection after this long without traffic.  "
+        "[default: 60s; for a proxy 10min]",
     ),
     click.option(
         "--grace",
@@ -307,13 +345,13 @@ _host = together(
         metavar="TIME",
         default="24h",
         show_default=True,
-        help="Longest duration of a connection.",
+        help="Maximum duration of a connection.",
     ),
     click.option(
         "--records",
         type=FOLDER,
         metavar="FILE",
-        help="Write a row for each connection there: .parquet or .jsonl.",
+        help="Write a row for each connection to this file: .parquet or .jsonl.",
     ),
     _stack,
     as_json,
@@ -329,17 +367,24 @@ _host = together(
     "addresses",
     metavar="IP",
     multiple=True,
-    help="IPv4 or IPv6 address to serve at, which nobody else has; may be given several times.  "
-    "[default: a free one of each]",
+    help="IPv4 or IPv6 address of the server, not used by another host. May be given several "
+    "times.  [default: a free address of each version]",
 )
-@click.option("--port", type=click.IntRange(1, 65_535), metavar="N", default=80, show_default=True)
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65_535),
+    metavar="N",
+    default=80,
+    show_default=True,
+    help="TCP port of the server.",
+)
 @_host
 def serve(**arguments: Any) -> None:
     """Serve a folder's files over HTTP with tcpsf's own TCP.
 
-    The server is reached through a TUN device: this machine, and those that it forwards packets
-    for, can fetch from it. It needs root, or a network namespace of your own. Ctrl-C, SIGTERM and
-    SIGHUP end it in an orderly way.
+    The server is reached through a TUN device. Clients are programs on this machine, and hosts for
+    which this machine forwards packets. The command needs root, or its own network namespace. On
+    Ctrl-C, SIGTERM or SIGHUP it lets open connections finish, then prints a summary.
     """
     from tcpsf.cli.host import serve
 
@@ -351,8 +396,8 @@ def serve(**arguments: Any) -> None:
     "--listen",
     metavar="IP[:PORT]",
     multiple=True,
-    help="Address that clients connect to, which nobody else has; may be given several times, with one port.  "
-    "[default: a free address, port 80]",
+    help="Address that clients connect to, not used by another host. May be given several times, "
+    "all with the same port.  [default: a free address, port 80]",
 )
 @click.option(
     "--upstream",
@@ -365,15 +410,15 @@ def serve(**arguments: Any) -> None:
     metavar="TIME",
     default="10s",
     show_default=True,
-    help="Time for the upstream to answer.",
+    help="Maximum time to connect to the upstream.",
 )
 @_host
 def proxy(**arguments: Any) -> None:
     """TCP proxy whose client side uses tcpsf's own TCP.
 
-    A performance-enhancing proxy: it ends a client's connection and passes the bytes on, both ways
-    and unchanged, over a connection to the upstream. Ctrl-C, SIGTERM and SIGHUP end it in an
-    orderly way.
+    This is a performance-enhancing proxy. It terminates the client's connection and relays the
+    bytes, in both directions and unchanged, over a connection to the upstream. On Ctrl-C, SIGTERM
+    or SIGHUP it lets open connections finish, then prints a summary.
     """
     from tcpsf.cli.host import proxy
 
@@ -383,7 +428,12 @@ def proxy(**arguments: Any) -> None:
 @app.command()
 @click.argument("url", metavar="URL")
 @click.option(
-    "--requests", type=click.IntRange(1, 10_000_000), metavar="N", default=1, show_default=True
+    "--requests",
+    type=click.IntRange(1, 10_000_000),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Number of requests.",
 )
 @click.option(
     "--concurrency",
@@ -391,34 +441,35 @@ def proxy(**arguments: Any) -> None:
     metavar="N",
     default=1,
     show_default=True,
-    help="Number of requests that are under way at the same time.",
+    help="Maximum number of concurrent requests.",
 )
 @click.option(
     "--sender",
     "senders",
     metavar="NAME",
     multiple=True,
-    help='TCP variant of this end, e.g. "santa-cruz(n=3) / full / iw=1"; several take turns.  '
-    "[default: reno+sack / full / iw=rfc6928]",
+    help='TCP variant of this client, e.g. "santa-cruz(n=3) / full / iw=1". If given several '
+    "times, the variants alternate.  [default: reno+sack / full / iw=rfc6928]",
 )
 @click.option(
     "--timeout",
     metavar="TIME",
     default="60s",
     show_default=True,
-    help="Longest time for a request, from the SYN.",
+    help="Maximum time for a request, from the SYN.",
 )
 @click.option(
     "--address",
     metavar="IP",
-    help="IPv4 or IPv6 address of this client, which nobody else has.  [default: a free one]",
+    help="IPv4 or IPv6 address of this client, not used by another host.  "
+    "[default: a free address]",
 )
-@click.option("--out", type=FOLDER, metavar="FILE", help="Write the response's body there.")
+@click.option("--out", type=FOLDER, metavar="FILE", help="Write the response's body to this file.")
 @click.option(
     "--records",
     type=FOLDER,
     metavar="FILE",
-    help="Write a row for each request there: .parquet or .jsonl.",
+    help="Write a row for each request to this file: .parquet or .jsonl.",
 )
 @_stack
 @as_json
@@ -426,9 +477,9 @@ def proxy(**arguments: Any) -> None:
 def fetch(**arguments: Any) -> None:
     """Fetch a URL over HTTP with tcpsf's own TCP, and measure how long it takes.
 
-    Each request has a connection of its own. With `tcpsf serve` at the other end, both ends have a
-    TCP of ours: TCP Santa Cruz needs that. It needs root, or a network namespace of your own; the
-    server must have a route back.
+    Each request has its own connection. TCP Santa Cruz needs tcpsf's TCP at both ends, so that the
+    server must be `tcpsf serve`. The command needs root, or its own network namespace. The server
+    needs a route to this client.
     """
     from tcpsf.cli.fetch import fetch
 

@@ -1,4 +1,7 @@
-"""`tcpsf reproduce PAPER`: a whole evaluation, in a folder that an interrupted attempt leaves useful."""
+"""`tcpsf reproduce PAPER`: a whole evaluation in a folder.
+
+An interrupted command leaves its finished runs in the folder, and the next one continues from them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from tcpsf.reproduce.store import Store
 from tcpsf.runs import checked_seed
 
 DATA = "data"
-"""The folder of the Parquet files."""
+"""Name of the folder with the Parquet files."""
 
 
 def smart_framing(
@@ -70,14 +73,14 @@ def _scale(full: bool) -> Literal["quick", "full"]:
 def _command(
     wanted: Evaluation, name: str, *, workers: int | None, json: bool, out: Path, force: bool
 ) -> None:
-    """Make the report, print what it finds and write it; ``name`` is the page's."""
+    """Make the report, print its findings and write it; ``name`` is the file name of the page."""
     report = made(wanted, name, workers=workers, out=out, force=force)
     say(json_format.dumps(report.to_dict(), indent=2) if json else as_text(report))
     talk(f"\nThe report: {(out / name).resolve().as_uri()}")
 
 
 def made(wanted: Evaluation, name: str, *, workers: int | None, out: Path, force: bool) -> Report:
-    """Make the report, write it to ``out`` and return it; ``name`` is the page's."""
+    """Make the report, write it to ``out`` and return it; ``name`` is the page's file name."""
     for seed in wanted.plan.seeds:
         checked_seed(seed)
     workshop = Workshop(out, replace=force)
@@ -91,7 +94,7 @@ def made(wanted: Evaluation, name: str, *, workers: int | None, out: Path, force
 
 
 def write(report: Report, folder: Path, name: str) -> None:
-    """Write the report in all its forms; ``name`` is the page's."""
+    """Write the report as page, JSON and Parquet; ``name`` is the file name of the page."""
     (folder / name).write_text(page(report), encoding="utf-8")
     put_json(folder / "report.json", report.to_dict())
     (folder / DATA).mkdir()

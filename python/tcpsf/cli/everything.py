@@ -1,4 +1,4 @@
-"""`tcpsf reproduce all`: the reports of all papers in one folder, and an index of them."""
+"""`tcpsf reproduce all`: the reports of all papers in one folder, and an index page."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tcpsf.reproduce.catalogue import Part
 
 PAGE = "index.html"
 PROXIED = "-proxy"
-"""The end of the key of a report that is measured through a proxy."""
-NOT_ASKED = "it is measured on live kernels, which `--live` asks for"
+"""Suffix of the key of a report that is measured through a proxy."""
+NOT_ASKED = "it is measured on live kernels, which needs the option `--live`"
 
 Make = Callable[[Path], None]
-"""Writes a report to a folder."""
+"""Type of a function that writes a report to a folder."""
 
 
 def command(
@@ -37,7 +37,10 @@ def command(
     out: Path,
     force: bool,
 ) -> None:
-    """Make every report, one after the other, and the index; what was finished before is not made again."""
+    """Make every report, one after the other, and the index.
+
+    Runs that an earlier command finished are not simulated again.
+    """
     papers, parts = catalogue.papers(only), catalogue.parts(only)
     began = time.monotonic()
     listed = []
@@ -84,14 +87,15 @@ def _line(listed: Listed) -> str:
 
 
 def _listed(part: Part, out: Path, *, live: bool, **how: Any) -> Listed:
-    """Make a report in its folder below ``out`` and say what is in it, or why it was not made."""
+    """Make a report in its folder below ``out``, and return its entry in the index."""
     began = time.monotonic()
     folder = out / part.key
     reason = ""
     page = f"{part.key}.html"
     if part.kind == "live":
         reason = _measured(part, folder, **how) if live else NOT_ASKED
-        page = "" if reason else next(folder.glob("*.html")).name  # the command chooses it
+        # The command chooses the page's name.
+        page = "" if reason else next(folder.glob("*.html")).name
     else:
         (_simulated if part.kind == "simulated" else _closed)(part, folder, page, **how)
     words = f"tcpsf {part.words}" + (
@@ -133,7 +137,7 @@ def _closed(part: Part, folder: Path, page: str, **_how: Any) -> None:
 
 
 def _measured(part: Part, folder: Path, *, full: bool, seed: int, **_how: Any) -> str:
-    """Measure on live kernels; return why that was not possible, or nothing."""
+    """Measure on live kernels. Return the reason if this is not possible, otherwise ``""``."""
     from tcpsf.cli import testbed
     from tcpsf.reproduce.short_flows.transfers import RATE as TRANSFER_RATE
 

@@ -1,4 +1,4 @@
-"""`tcpsf fetch`: an HTTP client with tcpsf's own TCP, and how long its requests took."""
+"""`tcpsf fetch`: an HTTP client with tcpsf's own TCP that measures its requests."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 SCHEMA = "tcpsf.fetch/1"
 SLICE_MS = 100
-"""How long the client works between two looks at the terminal."""
+"""Milliseconds that the client works between two updates of the progress bar."""
 CLOSING_S = 2.0
-"""How long the last connections may take to close when their responses are complete."""
+"""Seconds for the last connections to close after their responses are complete."""
 
 QUANTITIES = {
     "handshake_s": "handshake, ms",
@@ -55,14 +55,14 @@ def fetch(
     force: bool,
     **settings: Any,
 ) -> None:
-    """Fetch a resource as often as asked, and print how long it took with each sender."""
+    """Make the requests, and print the times that they take with each sender."""
     check_files(
         {"--records": records, "--pcap": pcap, "--out": out}, printed="the summary", replace=force
     )
     if out is not None and requests != 1:
         raise TcpsfError(
-            f"cannot write `--out {out}`: {requests} responses do not fit one file",
-            hint="leave `--requests` out",
+            f"cannot write `--out {out}`: it is for one response, but got `--requests {requests}`",
+            hint="omit `--requests` or `--out`",
         )
     authority, remote, target = _parts(url)
     names = sender_names(senders, settings["alternate"])
@@ -96,7 +96,8 @@ def fetch(
             writer.losses.check()
         if failed := sum(found["failed"].values()):
             raise TcpsfError(
-                f"{text.count(failed, 'request')} of {requests:,} failed ({_outcomes(found['failed'])}): `{url}`",
+                f"{text.count(failed, 'request')} of {requests:,} failed "
+                f"({_outcomes(found['failed'])}): `{url}`",
                 hint=_hint(found["failed"]),
                 status=1,
             )
@@ -104,7 +105,7 @@ def fetch(
 
 
 def _parts(url: str) -> tuple[str, str, str]:
-    """Split a URL into the value of the field Host, address with port, and request target."""
+    """Split a URL into the value of the Host field, the address with port, and the target."""
     try:
         parts = urlsplit(url)
         port = parts.port or 80
@@ -116,26 +117,28 @@ def _parts(url: str) -> tuple[str, str, str]:
         problem = (
             f"`{parts.scheme}` is not supported"
             if parts.scheme and parts.hostname
-            else "it is no http:// URL"
+            else "it is not an http:// URL"
         )
         raise TcpsfError(
-            f"cannot fetch `{url}`: {problem}", hint="e.g. http://100.127.0.2/file; there is no TLS"
+            f"cannot fetch `{url}`: {problem}",
+            hint="e.g. http://100.127.0.2/file; TLS is not supported",
         )
     if parts.username is not None:
         raise TcpsfError(
-            f"cannot fetch `{url}`: names and passwords are not supported", hint="leave them out"
+            f"cannot fetch `{url}`: user names and passwords are not supported",
+            hint="omit them",
         )
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if re.search(r"[^!-~]", target + parts.netloc):
         raise TcpsfError(
-            f"cannot fetch `{url}`: it has characters that a URL must encode",
+            f"cannot fetch `{url}`: it contains characters that must be percent-encoded",
             hint="e.g. %20 for a space",
         )
     return parts.netloc, addresses_of(parts.hostname, port, operation=f"fetch `{url}`")[0], target
 
 
 class _Body:
-    """The file for a response's body: there when it is complete, or not at all."""
+    """The file for a response's body, which exists only if the body is complete."""
 
     def __init__(self, path: Path | None) -> None:
         self._final = path
@@ -144,7 +147,7 @@ class _Body:
 
     @property
     def path(self) -> str | None:
-        """Where the body is written until it is complete."""
+        """Name of the temporary file for the body, or ``None`` without ``--out``."""
         return None if self._partial is None else str(self._partial)
 
     def __enter__(self) -> Self:
@@ -154,7 +157,7 @@ class _Body:
         return self
 
     def keep(self) -> None:
-        """Give the file its name."""
+        """Rename the temporary file to its final name."""
         if self._partial is not None and self._final is not None:
             with writing(self._final):
                 self._partial.replace(self._final)
@@ -169,21 +172,25 @@ def _writing_body(path: Path | None) -> Iterator[None]:
         yield
     except OSError as error:
         raise OutputError(
-            f"cannot write `{path}`: {reason(error)}", hint="name a file on a disk with room"
+            f"cannot write `{path}`: {reason(error)}",
+            hint="choose a file on a disk with free space",
         ) from None
 
 
 class _Status:
-    """The progress bar as a line that other output may follow."""
+    """The progress bar as a `Line`, which other output can follow."""
 
     def end(self) -> None:
-        """Nothing to do: the bar is drawn again below."""
+        """Do nothing, because the bar is drawn again below other output."""
 
 
 def _rows(
     client: _core.Fetch, requests: int, writer: Writer | None, pcap: Path | None, out: Path | None
 ) -> tuple[pl.DataFrame, int | None]:
-    """Run the client. Return a row for each request that has ended, and the signal that ended the work early."""
+    """Run the client, and return a row for each request that has ended.
+
+    The second value is the number of the signal that ended the work early, or ``None``.
+    """
     import polars as pl
 
     frames: list[pl.DataFrame] = []
@@ -191,7 +198,7 @@ def _rows(
     asked: list[int] = []
 
     def hear(number: int, _frame: FrameType | None) -> None:
-        # No exception: rows between the client and the file would be lost.
+        # An exception here could lose rows that have been taken from the client and not written.
         asked.append(number)
 
     def take(move: Callable[[Progress], None] | None) -> None:
@@ -273,7 +280,7 @@ def _of_sender(sender: str, complete: pl.DataFrame, failed: pl.DataFrame) -> dic
 
 
 def as_text(found: dict[str, Any]) -> str:
-    """Lay out the summary: a row for each sender and time."""
+    """Format the summary as text, with a row for each sender and quantity."""
     complete = f"{found['complete']:,} of {text.count(found['requests'], 'request')} complete"
     statuses = ", ".join(
         f"status {status}: {count:,}" for status, count in found["statuses"].items()
@@ -313,10 +320,15 @@ def _outcomes(failed: dict[str, int]) -> str:
 
 
 HINTS = {
-    "timed-out": "if nothing arrives at all, packets of this client have no way back: see the guide on serving",
-    "refused": "is a server running there, on this port?",
-    "unreachable": "there is no route to the server: does this machine forward packets?",
-    "malformed": "the server must speak HTTP/1, and not send chunks to an HTTP/1.0 client",
+    "timed-out": (
+        "if no packets arrive at all, the server has no route to this client; "
+        "see the guide on serving"
+    ),
+    "refused": "check that a server is running at this address and port",
+    "unreachable": "there is no route to the server; check that this machine forwards packets",
+    "malformed": (
+        "the server must use HTTP/1, without chunked encoding in answers to HTTP/1.0 clients"
+    ),
 }
 
 

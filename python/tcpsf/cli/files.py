@@ -1,4 +1,4 @@
-"""Single files that commands write."""
+"""Checks of single files that commands write."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ from tcpsf.errors import OutputError
 
 
 def refuse_if_taken(option: str, path: Path, *, replace: bool) -> None:
-    """Refuse a file that cannot be written, or that is there already. An empty one is nobody's work."""
+    """Refuse a file that cannot be written, or that exists and is not empty."""
     with writing(path):
         if not path.parent.is_dir():
             raise OutputError(
-                f"cannot write `{path}`: `{path.parent}` is not a folder", hint="name another file"
+                f"cannot write `{path}`: `{path.parent}` is not a folder",
+                hint="choose another file",
             )
         if not path.exists():
             return
         is_file = path.is_file()
         if not is_file or (path.stat().st_size and not replace):
             raise OutputError(
-                f"cannot write `{path}`: it is there already",
-                hint=f"name another file with `{option}`, or let `--force` replace it",
+                f"cannot write `{path}`: it already exists",
+                hint=f"choose another file with `{option}`, or replace it with `--force`",
             )
 
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn what the system says of a file into one line."""
+    """Convert an `OSError` about a file to `OutputError`."""
     try:
         yield
     except OSError as error:
         raise OutputError(
-            f"cannot write `{path}`: {reason(error)}", hint="name another file"
+            f"cannot write `{path}`: {reason(error)}", hint="choose another file"
         ) from None

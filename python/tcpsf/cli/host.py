@@ -1,4 +1,4 @@
-"""`tcpsf serve` and `tcpsf proxy`: a host on a TUN device until Ctrl-C, then a summary."""
+"""`tcpsf serve` and `tcpsf proxy`: run a host on a TUN device until Ctrl-C, then summarise."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tcpsf.cli.signals import handling
 from tcpsf.errors import TcpsfError
 
 SENDER = "reno+sack / full / iw=rfc6928"
-"""What most servers do today."""
+"""The default sender, which most servers use today."""
 
 SLICE_MS = 200
-"""How long the host works between two looks at the terminal."""
+"""Milliseconds that the host works between two updates of the status line."""
 
 
 def serve(
@@ -42,7 +42,7 @@ def serve(
 def proxy(
     *, listen: Sequence[str], upstream: str, idle_timeout: str | None, **options: Any
 ) -> None:
-    """Relay until Ctrl-C."""
+    """Relay connections until Ctrl-C."""
     addresses, port = _listening(listen)
     options["settings"] = {
         "addresses": addresses,
@@ -77,7 +77,7 @@ def _run(
             with writing(pcap):
                 host.capture(str(pcap))
     line = _StatusLine()
-    # A signal that comes from here on ends the host in an orderly way, and nothing is lost.
+    # From here on, a signal lets connections finish, and no rows are lost.
     asked = _Asked()
     with handling(asked.hear), contextlib.ExitStack() as stack:
         writer = (
@@ -100,36 +100,43 @@ def _run(
 
 
 def sender_names(senders: Sequence[str], alternate: str | None) -> list[str]:
-    """Return the senders that were asked for, or the default. Refuse ``--alternate`` with a single one."""
+    """Return the given senders, or the default.
+
+    Refuse ``--alternate`` with a single sender.
+    """
     names = list(senders) or [SENDER]
     if alternate is not None and len(names) < 2:
         raise TcpsfError(
             f"cannot alternate: `--alternate {alternate}` with one sender",
-            hint="name several `--sender`",
+            hint="give `--sender` several times",
         )
     return names
 
 
 def check_files(files: Mapping[str, Path | None], *, printed: str, replace: bool) -> None:
-    """Refuse output files, by option, that cannot be written. Standard output is used for what is ``printed``."""
+    """Refuse output files that cannot be written.
+
+    ``files`` maps options to paths. ``printed`` says what the command prints to standard output.
+    """
     for option, path in files.items():
         if path is not None:
             if str(path) == "-":
                 raise TcpsfError(
-                    f"cannot write `{option} -`: standard output has {printed}", hint="name a file"
+                    f"cannot write `{option} -`: standard output is used for {printed}",
+                    hint="give a file",
                 )
             refuse_if_taken(option, path, replace=replace)
 
 
 class _Asked:
-    """Counts the signals that ask the host to end."""
+    """Counter of the signals that request the host to stop."""
 
     def __init__(self) -> None:
         self.times = 0
 
     def hear(self, _number: int, _frame: FrameType | None) -> None:
-        """Take a signal."""
-        # No exception: between taking rows from the host and keeping them, it would lose them.
+        """Count a signal."""
+        # An exception here could lose rows that have been taken from the host and not yet written.
         self.times += 1
 
 
@@ -141,7 +148,10 @@ def _until_stopped(
     line: _StatusLine,
     pcap: Path | None,
 ) -> None:
-    """Run the host, and on a signal let it finish; on another one, or when that takes too long, reset."""
+    """Run the host until a signal, then let open connections finish.
+
+    Reset the connections on a second signal, or after ``grace`` seconds.
+    """
 
     def take() -> None:
         if writer is not None:
@@ -212,7 +222,7 @@ def _sum_up(host: _core.Host, task: str, *, json: bool) -> None:
 
 
 class _StatusLine:
-    """Counters in one line on standard error, where somebody watches."""
+    """Counters in one line on standard error, if this is a terminal."""
 
     def __init__(self) -> None:
         self._watched = sys.stderr.isatty()
@@ -230,7 +240,7 @@ class _StatusLine:
             "timeouts",
         )
         text = "  ".join(f"{name.replace('_', ' ')} {counters[name]:,}" for name in names)
-        with contextlib.suppress(OSError):  # the terminal may be gone
+        with contextlib.suppress(OSError):  # the terminal may have been closed
             sys.stderr.write(f"\r\x1b[K{text}")
             sys.stderr.flush()
         self._shown = True
@@ -243,7 +253,7 @@ class _StatusLine:
 
 
 def _listening(texts: Sequence[str]) -> tuple[list[str], int]:
-    """Split `IP`, `IP:PORT`, `[IP]:PORT` and `:PORT` into addresses and the one port."""
+    """Split `IP`, `IP:PORT`, `[IP]:PORT` and `:PORT` into addresses and their common port."""
     addresses, ports = [], set()
     for text in texts:
         address, port = _split(text)
@@ -259,7 +269,7 @@ def _listening(texts: Sequence[str]) -> tuple[list[str], int]:
     if len(ports) > 1:
         raise TcpsfError(
             f"cannot listen at several ports: {', '.join(map(str, sorted(ports)))}",
-            hint="run a proxy for each",
+            hint="run one proxy for each port",
         )
     return addresses, ports.pop() if ports else 80
 
@@ -276,29 +286,34 @@ def _split(text: str) -> tuple[str, int | None]:
         return address, None
     if not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
         raise TcpsfError(
-            f"cannot make sense of `{text}`: port {port} is out of range",
+            f"cannot use `{text}`: port {port} is out of range",
             hint="ports are 1 to 65535",
         )
     return address, int(port)
 
 
 def _resolved(text: str) -> list[str]:
-    """Find the addresses of an upstream."""
+    """Resolve the upstream's name to addresses with the port."""
     name, port = _split(text)
     if port is None or not name:
         raise TcpsfError(
-            f"cannot relay to `{text}`: it names no {'port' if name else 'host'}",
+            f"cannot relay to `{text}`: the {'port' if name else 'host'} is missing",
             hint="e.g. `--upstream 127.0.0.1:8080`",
         )
     return addresses_of(name, port, operation=f"relay to `{text}`")
 
 
 def addresses_of(name: str, port: int, *, operation: str) -> list[str]:
-    """Resolve a host name. Each address is returned with the port; ``operation`` begins the message of an error."""
+    """Resolve a host name, and return each address with the port.
+
+    ``operation`` is the beginning of the error message, without "cannot".
+    """
     try:
         found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
     except OSError as error:
         problem = (error.strerror or str(error)).lower()
-        raise TcpsfError(f"cannot {operation}: {problem}", hint="an address always works") from None
+        raise TcpsfError(
+            f"cannot {operation}: {problem}", hint="an IP address instead of a name always works"
+        ) from None
     hosts = [str(place[0]) for _, _, _, _, place in found]
     return [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host in hosts]

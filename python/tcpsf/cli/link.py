@@ -1,4 +1,4 @@
-"""`tcpsf link`: a command behind an emulated link."""
+"""`tcpsf link`: run a command behind an emulated link."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tcpsf.report import link as report
 from tcpsf.staging import partial_file
 
 WHOLE = 65_535
-"""More than any packet has."""
+"""Bytes; the maximum length of a packet."""
 
 
 def command(
@@ -39,7 +39,7 @@ def command(
     json: Path | None,
     **line: str | None,
 ) -> None:
-    """Make the link, run, tell what happened, and end with the command's exit status."""
+    """Make the link, run the command, print statistics and exit with the command's status."""
     _check_files(pcap, json, (("--pcap-at", pcap_at), ("--pcap-bytes", pcap_bytes)), force=force)
     settings: dict[str, Any] = {
         **_directions(line),
@@ -77,7 +77,10 @@ def command(
 def _check_files(
     pcap: Path | None, json: Path | None, about_pcap: Sequence[tuple[str, object]], *, force: bool
 ) -> None:
-    """Refuse options that have nothing to be about, and files that are standard output, which is the command's."""
+    """Refuse options without effect, and standard output as a file.
+
+    Standard output belongs to the command.
+    """
     if pcap is None:
         for option, value in about_pcap:
             if value is not None:
@@ -86,27 +89,28 @@ def _check_files(
                 )
         if force and json is None:
             raise TcpsfError(
-                "cannot replace files: `--force` without `--pcap` or `--json`", hint="leave it out"
+                "cannot replace files: `--force` without `--pcap` or `--json`",
+                hint="omit `--force`",
             )
     for option, path in (("--pcap", pcap), ("--json", json)):
         if path is None or not str(path).startswith("-"):
             continue
-        if str(path) != "-":  # click takes the next word for the file, even if it is an option
+        if str(path) != "-":  # click takes the next word as the file, even if it is an option
             raise TcpsfError(
                 f"cannot write `{option} {path}`: `{path}` is not a file",
                 hint=f"e.g. `{option} FILE`",
             )
         raise TcpsfError(
-            f"cannot write `{option} {path}`: standard output is COMMAND's",
-            hint=f"name a file, or another descriptor: `{option} /dev/fd/3 3>&1 1>&2`",
+            f"cannot write `{option} {path}`: standard output belongs to COMMAND",
+            hint=f"give a file or another descriptor: `{option} /dev/fd/3 3>&1 1>&2`",
         )
 
 
 @contextlib.contextmanager
 def _statistics(path: Path, *, replace: bool) -> Iterator[Path]:
-    """Yield the file to write statistics to; it becomes ``path`` at the end.
+    """Yield the file to write statistics to, which is renamed to ``path`` at the end.
 
-    A pipe or a device is written to as it is.
+    If ``path`` is a pipe or a device, yield it without a temporary file.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
         yield path
@@ -121,7 +125,7 @@ def _statistics(path: Path, *, replace: bool) -> Iterator[Path]:
 
 
 def _directions(line: Mapping[str, str | None]) -> dict[str, dict[str, str]]:
-    """Sort the options of the line by what they are for."""
+    """Group the options of the link by direction."""
     found: dict[str, dict[str, str]] = {}
     for direction, prefix in (("both", ""), ("up", "up_"), ("down", "down_")):
         values = {name: line[prefix + name.replace("-", "_")] for name in LINE_OPTIONS}
@@ -134,19 +138,20 @@ def _words(text: str) -> list[str]:
         words = shlex.split(text)
     except ValueError as error:
         raise TcpsfError(
-            f"cannot read `--outside {text}`: {str(error).lower()}", hint="quote it as for a shell"
+            f"cannot read `--outside {text}`: {str(error).lower()}",
+            hint="quote the command as for a shell",
         ) from None
     if not words:
         raise TcpsfError(
             "cannot run `--outside`: it is empty",
-            hint="for example `--outside 'python3 -m http.server'`",
+            hint="e.g. `--outside 'python3 -m http.server'`",
         )
     return words
 
 
 @contextlib.contextmanager
 def _plain_errors() -> Iterator[None]:
-    """Turn what the emulator says into one line and a hint."""
+    """Convert errors of the emulator to `TcpsfError`."""
     try:
         yield
     except (ValueError, RuntimeError) as error:

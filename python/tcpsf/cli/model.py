@@ -1,4 +1,4 @@
-"""`tcpsf model`: a closed model's values as text, JSON or a page."""
+"""`tcpsf model`: the values of a closed-form model as text, JSON or a page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def show(
     line: str,
     **arguments: Any,
 ) -> None:
-    """Compute, print and, if asked, write the page."""
+    """Compute the values, print them and, with ``out``, write the page."""
     sheet = make(**arguments)
     if out is not None:
         report = make_report(
@@ -42,7 +42,7 @@ def show(
 
 
 CHAIN_LOSS = 0.05
-"""The loss probability for which chains are shown where none is given."""
+"""Default loss probability of `--chain`."""
 
 
 def chains(
@@ -56,19 +56,19 @@ def chains(
     line: str,
     **arguments: Any,
 ) -> None:
-    """Print the chains of the small-window region and, if asked, write a page that draws them.
+    """Print the Markov chains of the small-window region; with ``out``, write a page with them.
 
     ``chosen`` says whether ``loss`` was given on the command line.
     """
     if chosen and len(loss) != 1:
         raise TcpsfError(
             f"cannot show the chains for {len(loss)} loss probabilities",
-            hint="with `--chain`, give one: `--loss 0.05`",
+            hint="give one probability with `--chain`: `--loss 0.05`",
         )
     if net:
         raise TcpsfError(
             "cannot use `--net` with `--chain`",
-            hint="a chain has the same states with and without headers",
+            hint="omit `--net`: headers do not change the states of a chain",
         )
     found = model_sheets.small_window_chains(loss=loss[0] if chosen else CHAIN_LOSS, **arguments)
     if out is not None:
@@ -82,7 +82,7 @@ def chains(
 
 
 def best_framing(*, sender: str, rto: float, rto_min: float, **arguments: Any) -> Sheet:
-    """Make the case of the options."""
+    """Compute the sheet of the model from the command's options."""
     from tcpsf.models import best_framing as bf
 
     rack = sender == "linux"
@@ -94,7 +94,7 @@ def best_framing(*, sender: str, rto: float, rto_min: float, **arguments: Any) -
 
 
 def report(*, json: bool, out: Path, force: bool, line: str) -> None:
-    """Write the page of all closed models, and print its findings."""
+    """Write the page of all closed-form models, and print its findings."""
     from tcpsf.reproduce.models import model_report
 
     found = model_report(command=line)

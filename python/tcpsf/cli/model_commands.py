@@ -13,19 +13,19 @@ from tcpsf.cli.quantities import ByteRate, Bytes, Counts, Probabilities, Probabi
 
 
 class Law(click.ParamType[str | float]):
-    """How loss depends on size."""
+    """Type of the option `--law`: the dependence of loss on packet size."""
 
     name = "law"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read a word or an exponent."""
+        """Convert `linear`, `constant` or an exponent."""
         if value in ("linear", "constant"):
             return value
         try:
             return float(value)
         except ValueError:
             self.fail(
-                f"`{value}` is neither linear, constant nor an exponent such as 0.5", param, ctx
+                f"expected linear, constant or an exponent such as 0.5, got `{value}`", param, ctx
             )
 
 
@@ -63,7 +63,7 @@ def _losses(default: str) -> Callable[..., Any]:
 
 
 LEAST_WINDOW, MOST_WINDOW = 2, 64
-"""Segments of a window for which the patterns of losses are played through."""
+"""Limits of the window in segments, for which the loss patterns are enumerated."""
 
 law = click.option(
     "--law",
@@ -71,19 +71,19 @@ law = click.option(
     metavar="LAW",
     default="linear",
     show_default=True,
-    help="Loss by size: linear, constant, or an exponent from 0 to 1.",
+    help="Dependence of loss on packet size: linear, constant, or an exponent from 0 to 1.",
 )
-rtt = _seconds("--rtt", "70ms", "Round trip.")
+rtt = _seconds("--rtt", "70ms", "Round-trip time.")
 rto = _seconds("--rto", "1s", "Retransmission timeout.")
 mss = _bytes("--mss", 1460, "Payload of a full-sized segment.")
-ack_every = _number("--ack-every", 2.0, "Segments that an acknowledgement covers.")
-page = out("Write a page with the figure there, and the JSON.")
-window_limit = _bytes("--window-limit", 65_535, "Largest window.")
+ack_every = _number("--ack-every", 2.0, "Number of segments per acknowledgment.")
+page = out("Write a page with the figure, and the JSON, to this folder.")
+window_limit = _bytes("--window-limit", 65_535, "Maximum window.")
 
 
 @click.group(cls=InOrder)
 def model() -> None:
-    """Compute the papers' closed models."""
+    """Compute the papers' closed-form models."""
 
 
 def _show(sheet: str, arguments: Mapping[str, Any]) -> None:
@@ -95,7 +95,7 @@ def _show(sheet: str, arguments: Mapping[str, Any]) -> None:
 
 
 def _line() -> str:
-    """The command line that gives the same values."""
+    """Return the command line that gives the same values."""
     context = click.get_current_context()
     words = context.command_path.split()
     for option in context.command.params:
@@ -126,49 +126,50 @@ def _written(value: Any, kind: click.ParamType[Any]) -> str:
 @model.command("smart-framing")
 @_losses("0.001,0.01,0.02,0.05,0.08,0.1,0.12,0.15,0.2")
 @law
-@_count("--segments", 4, "N_sf: small segments to a full-sized one.")
-@_count("--threshold", 4, "Full-sized segments of window that end the region.")
-@_number("--alpha", 1.32, "Growth of a segment, variable size.")
-@_seconds("--rtt", "200ms", "Round trip.")
+@_count("--segments", 4, "N_sf: number of small segments in a full-sized segment.")
+@_count("--threshold", 4, "Upper end of the region: window in full-sized segments.")
+@_number("--alpha", 1.32, "Growth factor of the segment size of VS-TCP-SF.")
+@_seconds("--rtt", "200ms", "Round-trip time.")
 @_seconds("--rto", "1.5s", "Retransmission timeout.")
 @mss
-@_bytes("--header", 40, "Header of a segment; --overhead is the same.", "--overhead", "overhead")
+@_bytes("--header", 40, "Header of a segment; --overhead is an alias.", "--overhead", "overhead")
 @click.option(
     "--reading",
     type=click.Choice(["A", "B"]),
     default="A",
     show_default=True,
-    help="How to read the paper's timeout state of Classic (A or B; see docs/concepts/models.md).",
+    help="Reading of Classic's timeout state in the paper (A or B; see docs/concepts/models.md).",
 )
 @click.option(
     "--wait",
     type=click.Choice(["last", "whole"]),
     default="last",
     show_default=True,
-    help="Time in a timeout: the last interval, as (1) prints it, or the whole wait.",
+    help="Duration of a timeout: only the last interval, as printed in (1), or the whole wait.",
 )
 @click.option(
     "--counted",
     type=click.Choice(["printed", "all"]),
     default="printed",
     show_default=True,
-    help="Rewards as printed, or with the new segments before a loss.",
+    help="Rewards (segments per state) as printed, or including the new segments before a loss.",
 )
-@click.option("--net", is_flag=True, help="Throughput without headers.")
+@click.option("--net", is_flag=True, help="Compute the throughput without headers.")
 @click.option(
     "--chain",
     is_flag=True,
-    help="States and transitions of Figs. 9 to 11 for one loss (default 0.05).",
+    help="Print the states and transitions of Figs. 9 to 11 for one loss probability "
+    "(default 0.05).",
 )
 @as_json
 @page
 @force()
 @click.pass_context
 def smart_framing(context: click.Context, /, *, chain: bool, **arguments: Any) -> None:
-    """The small-window region of Smart Framing.
+    """Smart Framing in the small-window region.
 
-    Throughput, gain and waste of Classic TCP, VS-TCP-SF and FS-TCP-SF (Mellia, Meo, Casetti 2005,
-    section V).
+    The model gives throughput, gain and waste of Classic TCP, VS-TCP-SF and FS-TCP-SF (Mellia, Meo,
+    Casetti 2005, section V).
     """
     if not chain:
         _show("smart_framing", arguments)
@@ -192,18 +193,18 @@ def smart_framing(context: click.Context, /, *, chain: bool, **arguments: Any) -
 @rtt
 @rto
 @mss
-@_number("--initial-window", 1.0, "Segments of the first window.")
+@_number("--initial-window", 1.0, "Initial window in segments.")
 @ack_every
-@_seconds("--delayed-ack", "100ms", "Delay of the first acknowledgement.")
+@_seconds("--delayed-ack", "100ms", "Delay of the first acknowledgment.")
 @window_limit
 @as_json
 @page
 @force()
 def short_flow(**arguments: Any) -> None:
-    """Time of a short transfer.
+    """Completion time of a short transfer.
 
-    Without loss (1), at the steady rate (4), by the short-flow model (14) and by its refinement of
-    2000 (Cardwell, Savage, Anderson 1998, 2000).
+    The command computes four models of Cardwell, Savage and Anderson (1998, 2000): no loss (1),
+    steady-state rate (4), the short-flow model (14), and its refinement of 2000.
     """
     _show("short_flow", arguments)
 
@@ -219,7 +220,7 @@ def short_flow(**arguments: Any) -> None:
 @page
 @force()
 def padhye(**arguments: Any) -> None:
-    """Steady rate with timeouts.
+    """Steady-state rate with timeouts.
 
     Padhye, Firoiu, Towsley, Kurose 1998.
     """
@@ -230,12 +231,12 @@ def padhye(**arguments: Any) -> None:
 @_losses("0.0001,0.001,0.01,0.02,0.05,0.1,0.2")
 @rtt
 @mss
-@_number("--ack-every", 1.0, "Segments that an acknowledgement covers.")
+@_number("--ack-every", 1.0, "Number of segments per acknowledgment.")
 @as_json
 @page
 @force()
 def mathis(**arguments: Any) -> None:
-    """Steady rate without timeouts.
+    """Steady-state rate without timeouts.
 
     Mathis, Semke, Mahdavi, Ott 1997.
     """
@@ -249,24 +250,24 @@ def mathis(**arguments: Any) -> None:
     metavar="W,...",
     default="4:16",
     show_default=True,
-    help="Segments; 4:16 is 4 to 16.",
+    help="Windows in segments; 4:16 is 4 to 16.",
 )
 @click.option(
     "--lost",
     type=Counts(least=0, most=MOST_WINDOW, empty=True),
     metavar="I,...",
     default="",
-    help="One pattern: places lost, from 0.",
+    help="A single pattern: indexes of the lost segments in the window, from 0.",
 )
 @click.option(
     "--losses", "most_losses", type=click.IntRange(1, 6), metavar="N", default=4, show_default=True,
-    help="Patterns of up to so many losses.",
+    help="Maximum number of losses in a pattern.",
 )  # fmt: skip
 @as_json
 @page
 @force()
 def packet_discard(**arguments: Any) -> None:
-    """Losses that Reno repairs without its timer.
+    """Loss patterns that Reno repairs without a timeout.
 
     Cohen, Hamo 2001, section 2.2.
     """
@@ -275,11 +276,11 @@ def packet_discard(**arguments: Any) -> None:
 
 @model.command("best-framing")
 @_bytes("--size", 1200, "Size of the body.")
-@_bytes("--cwnd", 14_600, "Window.")
-@_seconds("--rtt", "50ms", "Round trip.")
+@_bytes("--cwnd", 14_600, "Congestion window.")
+@_seconds("--rtt", "50ms", "Round-trip time.")
 @click.option(
     "--loss", type=Probability(), metavar="P", default=0.01, show_default=True,
-    help="Loss of a packet with a full-sized segment.",
+    help="Loss probability of a packet with a full-sized segment.",
 )  # fmt: skip
 @law
 @click.option(
@@ -287,20 +288,20 @@ def packet_discard(**arguments: Any) -> None:
     type=click.Choice(["linux", "duplicates"]),
     default="linux",
     show_default=True,
-    help="RACK-TLP with Linux's timers, or three duplicates.",
+    help="Loss detection: RACK-TLP with Linux's timers, or three duplicate acknowledgments.",
 )
-@_seconds("--rto", "1s", "Timeout, with --sender duplicates.")
-@_seconds("--rto-min", "200ms", "Smallest timeout, with --sender linux.")
+@_seconds("--rto", "1s", "Retransmission timeout, with --sender duplicates.")
+@_seconds("--rto-min", "200ms", "Minimum retransmission timeout, with --sender linux.")
 @mss
-@_bytes("--header", 40, "Header of a packet; --overhead is the same.", "--overhead", "header")
+@_bytes("--header", 40, "Header of a packet; --overhead is an alias.", "--overhead", "header")
 @click.option(
     "--rate", type=ByteRate(), metavar="RATE",
-    help="Rate of the line, e.g. 10mbit; without a unit, bytes per second.  [default: infinitely fast]",
+    help="Rate of the link, e.g. 10mbit; without a unit, bytes per second.  [default: unlimited]",
 )  # fmt: skip
 @click.option(
     "--window-counts",
     type=click.Choice(["bytes", "packets"]),
-    help="What the window counts.  [default: packets with linux, else bytes]",
+    help="Unit of the congestion window.  [default: packets with linux, else bytes]",
 )
 @click.option(
     "--objective",
@@ -309,15 +310,15 @@ def packet_discard(**arguments: Any) -> None:
     show_default=True,
     help="Minimise the mean or the 99th percentile.",
 )
-@_count("--most-segments", 8, "Segments of a cut, to 12.")
+@_count("--most-segments", 8, "Maximum number of segments of a body, at most 12.")
 @as_json
 @page
 @force()
 def best_framing(**arguments: Any) -> None:
-    """The cut of a body that loss delays least.
+    """Segmentation of a body that minimises the delay from loss.
 
-    Every pattern of losses is played through, for Smart Framing, for guards of the tail and for the
-    best cut.
+    The model enumerates every loss pattern, for Smart Framing, for methods that protect the last
+    segments, and for the best segmentation.
     """
     _show("best_framing", arguments)
 
@@ -330,13 +331,13 @@ def best_framing(**arguments: Any) -> None:
     metavar="DIR",
     default="tcpsf-models",
     show_default=True,
-    help="Where the page goes.",
+    help="Folder for the page.",
 )
 @force()
 def report(**arguments: Any) -> None:
-    """A page of the papers' closed figures.
+    """Write a page with the papers' closed-form figures.
 
-    With what their texts conclude, each with a verdict.
+    The page also has the papers' conclusions, each with a verdict.
     """
     from tcpsf.cli import model as work
 

@@ -11,7 +11,7 @@ import click
 from tcpsf.cli.output import say
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
-"""What adds an option to a command."""
+"""Type of a decorator that adds an option to a command."""
 
 FOLDER = click.Path(path_type=Path)
 
@@ -26,27 +26,27 @@ seed = click.option(
     metavar="N",
     default=1,
     show_default=True,
-    help="Seed of the first run; further runs take the next ones.",
+    help="Random seed of the first run. The seed increases by one with each further run.",
 )
 workers = click.option(
     "--workers",
     type=click.IntRange(min=1, max=MOST_WORKERS),
     metavar="N",
-    help="Number of runs at a time.  [default: one per core]",
+    help="Number of parallel runs.  [default: one per core]",
 )
 settings = click.option(
     "--set",
     "settings",
     metavar="KEY=VALUE",
     multiple=True,
-    help="Change a value of the scenario, e.g. workload.web.load=0.5 or link.0.rate=5Mb/s; an empty value removes the "
-    "key. May be given several times.",
+    help="Change a value of the scenario, e.g. workload.web.load=0.5 or link.0.rate=5Mb/s. An "
+    "empty value removes the key. May be given several times.",
 )
-as_json = click.option("--json", "json", is_flag=True, help="Print JSON in place of text.")
+as_json = click.option("--json", "json", is_flag=True, help="Print JSON instead of text.")
 
 
 def together(*options: Option) -> Option:
-    """Make one decorator of several, in the order in which help lists them."""
+    """Combine several options into one decorator. The help lists them in the given order."""
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in reversed(options):
@@ -57,7 +57,7 @@ def together(*options: Option) -> Option:
 
 
 def scale(full: str, quick: str) -> Option:
-    """Make the options that choose between the paper's own scale and a smaller one."""
+    """Make the options `--full` and `--quick`, which choose the scale of a report."""
     return together(
         click.option("--full", is_flag=True, callback=_one_scale, help=full),
         click.option(
@@ -77,7 +77,7 @@ def _one_scale(context: click.Context, option: click.Parameter, wanted: bool) ->
 
 
 def readings(text: str) -> Option:
-    """Make the option that says how a paper is read."""
+    """Make the option that chooses a reading of the paper."""
     return click.option(
         "--readings",
         type=click.Choice(["text", "closest"]),
@@ -88,17 +88,21 @@ def readings(text: str) -> Option:
 
 
 def force(what: str = "--out") -> Option:
-    """Make the option that allows replacing what an earlier run wrote."""
-    return click.option("--force", is_flag=True, help=f"Let {what} replace earlier results.")
+    """Make the option that allows replacing the results of an earlier run."""
+    return click.option("--force", is_flag=True, help=f"Allow {what} to replace earlier results.")
 
 
 def out(text: str) -> Option:
-    """Make the option that names a folder for results."""
+    """Make the option for the folder of the results."""
     return click.option("--out", type=FOLDER, metavar="DIR", help=text)
 
 
 def pcap(text: str, *, places: Sequence[str], place: str, where: str, kept: str) -> Option:
-    """Make the options about a capture: the file, at which of ``places`` or both, and how much of a packet."""
+    """Make the options of a capture: the file, the vantage point, and the bytes of each packet.
+
+    ``places`` are the vantage points, ``place`` is the metavariable, ``where`` the help text of
+    `--pcap-at`, and ``kept`` the default of `--pcap-bytes` as the help shows it.
+    """
     return together(
         click.option("--pcap", type=FOLDER, metavar="FILE", help=text),
         click.option("--pcap-at", type=click.Choice([*places, "both"]), metavar=place, help=where),
@@ -106,16 +110,19 @@ def pcap(text: str, *, places: Sequence[str], place: str, where: str, kept: str)
             "--pcap-bytes",
             type=click.IntRange(min=80, max=262_144),
             metavar="N",
-            help=f"Bytes of each packet that --pcap keeps.  [default: {kept}]",
+            help=f"Bytes of each packet that --pcap writes.  [default: {kept}]",
         ),
     )
 
 
 class Command(click.Command):
-    """Prints its help as results are printed: a standard output that cannot be written is an error."""
+    """A command whose help is printed like a result.
+
+    A standard output that cannot be written is therefore an error.
+    """
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        """Return the option, which prints by `say`."""
+        """Return the help option, which prints with `say`."""
         option = super().get_help_option(ctx)
         if option is not None:
             option.callback = _show_help
@@ -129,11 +136,11 @@ def _show_help(context: click.Context, _option: click.Parameter, wanted: bool) -
 
 
 class InOrder(Command, click.Group):
-    """Lists its commands as they stand here, the everyday one first."""
+    """A group that lists its commands in the order of their definition."""
 
     command_class = Command
     group_class = type
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click passes it)
-        """Return their names."""
+        """Return the names of the commands."""
         return list(self.commands)

@@ -1,7 +1,8 @@
-"""Results on disk: whole or not at all.
+"""Printed output, and results on disk, which are written completely or not at all.
 
-Files are written to a folder beside the one asked for, which gets its name when everything is there
-(`tcpsf.staging`). Whatever goes wrong before, a full disk or Ctrl-C, takes that folder away again.
+Files are written to a temporary folder beside the requested one, which is renamed when everything
+is written (`tcpsf.staging`). After an error before that, such as a full disk or Ctrl-C, the
+temporary folder is removed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tcpsf.errors import OutputError
 from tcpsf.staging import partial_folder, shared_folder
 
 MARK = "provenance.json"
-"""Every results folder has this file; a folder without it is not ours to replace."""
+"""A file in every folder of results. A folder without it is never replaced."""
 
 
 BREAKS = {"Cc", "Zl", "Zp"}
@@ -28,19 +29,18 @@ BREAKS = {"Cc", "Zl", "Zp"}
 
 
 def fill_standard_streams() -> None:
-    """Give the program the standard streams that its caller has closed.
+    """Open the standard streams that the caller has closed.
 
-    A file that is opened later would take their numbers, and what is printed would go there.
-    Writing to a standard output that was closed fails, as it does for other programs; what goes to
-    a closed standard error is lost.
+    Otherwise a file that is opened later would get their descriptors, and printed text would go
+    into that file. Writing to a standard output that was closed fails, as in other programs. Text
+    for a closed standard error is discarded.
     """
     for number, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
-            os.set_inheritable(
-                os.open(os.devnull, flags), True
-            )  # the lowest number that is free: this one
+            # `open` returns the lowest free descriptor, which is this one.
+            os.set_inheritable(os.open(os.devnull, flags), True)
     if sys.stdin is None:
         sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     if sys.stdout is None:
@@ -55,7 +55,7 @@ def say(text: str) -> None:
 
 
 def say_all(pieces: Iterable[str]) -> None:
-    """Print a result that comes in pieces. It is flushed, so that what goes to standard error next comes after it."""
+    """Print a result in pieces, and flush it so that later messages appear after it."""
     with plain_output():
         sys.stdout.writelines(pieces)
         sys.stdout.write("\n")
@@ -64,7 +64,7 @@ def say_all(pieces: Iterable[str]) -> None:
 
 @contextlib.contextmanager
 def plain_output() -> Iterator[None]:
-    """Turn a failure of standard output into one line. A reader who has seen enough is no failure."""
+    """Convert a failure of standard output to `OutputError`. A closed pipe is not a failure."""
     try:
         yield
     except OSError as error:
@@ -72,12 +72,12 @@ def plain_output() -> Iterator[None]:
         if not isinstance(error, BrokenPipeError):
             raise OutputError(
                 f"cannot write to standard output: {reason(error)}",
-                hint="redirect it to a file, or leave it open",
+                hint="redirect standard output to a file, or do not close it",
             ) from None
 
 
 def talk(text: str) -> None:
-    """Print a line for the person at the terminal. If it cannot be printed, the work goes on without it."""
+    """Print a message to standard error. A failure to print it is ignored."""
     try:
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
@@ -86,7 +86,7 @@ def talk(text: str) -> None:
 
 
 def _abandon(stream: TextIO) -> None:
-    """Keep what is still in a stream's buffer from being tried again at exit."""
+    """Discard the buffer of a stream, which Python would otherwise write again at exit."""
     with contextlib.suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())
@@ -94,7 +94,9 @@ def _abandon(stream: TextIO) -> None:
 
 
 def one_line(text: str) -> str:
-    r"""Return a message without line breaks and control characters, which names of files may have.
+    r"""Return a message with line breaks and control characters escaped.
+
+    Names of files can contain them.
 
     >>> one_line("a\nb\u2028c")
     'a\\nb\\u2028c'
@@ -113,17 +115,16 @@ def put_json(path: Path, data: Any) -> None:
 def results_folder(target: Path, *, replace: bool) -> Iterator[Path]:
     """Yield a folder to write to; it becomes ``target`` when the block ends without an error.
 
-    A folder that cannot be written is noticed here, before the work and not after it.
+    Raises `OutputError` at the start, before the work, if the folder cannot be written.
     """
-    with _plain_errors(target, "nothing was kept; name another folder with `--out`"):
+    with _plain_errors(target, "no results are kept; choose another folder with `--out`"):
         _refuse_if_taken(target, replace=replace)
         made = [parent for parent in target.parents if not parent.exists()]
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             with partial_folder(target) as staging:
-                _refuse_if_taken(
-                    target, replace=replace
-                )  # another process may have finished meanwhile
+                # Another process may have finished in the meantime.
+                _refuse_if_taken(target, replace=replace)
                 yield staging
                 _publish(staging, target)
             made.clear()
@@ -134,9 +135,10 @@ def results_folder(target: Path, *, replace: bool) -> Iterator[Path]:
 
 
 class Workshop:
-    """A folder for results that take long: what is finished stays there, so that the next attempt goes on from it.
+    """A folder for results that take long to compute.
 
-    Results themselves are still whole or not at all: the mark comes last and goes first.
+    Finished runs are kept in the folder, and an interrupted command continues from them. The
+    results themselves are complete or absent: `MARK` is written last and removed first.
     """
 
     KEPT = ".runs"
@@ -151,18 +153,19 @@ class Workshop:
 
     @property
     def kept(self) -> Path:
-        """Where finished work is kept between attempts."""
+        """Folder of the finished runs that an interrupted command left."""
         return self._target / self.KEPT
 
     @contextlib.contextmanager
     def work(self, kind: str, count: int) -> Iterator[Callable[[int], None]]:
-        """Do what may find the folder full or gone, or be interrupted: so many runs, paths or whatever ``kind`` says.
+        """Report errors and an interruption of a block that does ``count`` pieces of work.
 
-        Yields what is to be told how many of them were kept by an earlier attempt.
+        ``kind`` names the pieces, for example ``"runs"``. Yields a function to call with the number
+        of pieces that an earlier attempt has finished.
         """
 
         def found(there: int) -> None:
-            again = f", {there} of them there already" if there else ""
+            again = f", {there} of them already finished" if there else ""
             talk(f"{count} {kind}{again}")
 
         try:
@@ -172,13 +175,17 @@ class Workshop:
                     yield found
         except KeyboardInterrupt:
             talk(
-                f"finished {kind} are kept in `{self._target}`; the same command goes on from them"
+                f"finished {kind} are kept in `{self._target}`; "
+                "run the same command again to continue"
             )
             raise
 
     @contextlib.contextmanager
     def results(self) -> Iterator[Path]:
-        """Yield a folder to write to, ``MARK`` included; its files replace earlier results when the block ends."""
+        """Yield a folder to write all files to, including ``MARK``.
+
+        The files replace earlier results when the block ends without an error.
+        """
         with self._plain_errors(), partial_folder(self._target / "results") as staging:
             yield staging
             self._publish(staging)
@@ -192,7 +199,10 @@ class Workshop:
             new.replace(old)
 
     def _plain_errors(self) -> contextlib.AbstractContextManager[None]:
-        hint = "finished runs are kept; the same command goes on from them, or name another folder with `--out`"
+        hint = (
+            "finished runs are kept; run the same command again to continue, "
+            "or choose another folder with `--out`"
+        )
         return _plain_errors(self._target, hint)
 
 
@@ -200,25 +210,25 @@ def _refuse_if_taken(target: Path, *, replace: bool) -> None:
     if target.parent.exists() and not target.parent.is_dir():
         raise OutputError(
             f"cannot write results to `{target}`: `{target.parent}` is not a folder",
-            hint="name another folder",
+            hint="choose another folder",
         )
     taken = target.exists() and (not target.is_dir() or any(target.iterdir()))
     if not taken:
         return
     if not (target / MARK).is_file():
         raise OutputError(
-            f"cannot write results to `{target}`: it exists and holds something else",
-            hint="name another folder",
+            f"cannot write results to `{target}`: it exists and contains other files",
+            hint="choose another folder",
         )
     if not replace:
         raise OutputError(
-            f"cannot write results to `{target}`: it holds earlier results",
-            hint="name another folder, or let `--force` replace them",
+            f"cannot write results to `{target}`: it contains earlier results",
+            hint="choose another folder, or replace them with `--force`",
         )
 
 
 def _publish(staging: Path, target: Path) -> None:
-    """Move the finished folder to its place; a rename, so nobody sees half of it."""
+    """Rename the finished folder to ``target``, so that no reader sees incomplete results."""
     if not target.is_dir() or not any(target.iterdir()):
         staging.replace(target)
         return
@@ -226,7 +236,7 @@ def _publish(staging: Path, target: Path) -> None:
         try:
             target.replace(old / "old")
             staging.replace(target)
-        except BaseException:  # a signal, too: the earlier results are removed with the block
+        except BaseException:  # also on a signal: the block's end removes the earlier results
             if not target.exists():
                 (old / "old").replace(target)
             raise
@@ -243,5 +253,5 @@ def _plain_errors(target: Path, hint: str) -> Iterator[None]:
 
 
 def reason(error: OSError) -> str:
-    """Say in the system's words why something failed."""
+    """Return the operating system's description of an error, in lower case."""
     return (error.strerror or str(error)).lower()

@@ -1,4 +1,4 @@
-"""A progress bar with the time left, on standard error and only where somebody watches."""
+"""A progress bar with the remaining time, on standard error if this is a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tcpsf.runs import Progress
 
 @contextlib.contextmanager
 def bar(what: str, *, unit: str = "runs") -> Iterator[Callable[[Progress], None] | None]:
-    """Yield the function that moves the bar, or ``None`` where standard error is not a terminal."""
+    """Yield a function that updates the bar, or ``None`` if standard error is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -1,6 +1,6 @@
-"""Types of options: quantities as a scenario has them, with units, and lists of numbers.
+"""Types of options: quantities with units, as in a scenario, and lists of numbers.
 
-Where an option took a bare number before it took a unit, the number still means the same.
+Some options took a number without a unit in earlier versions. They still accept it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ T = TypeVar("T")
 
 
 class _Quantity(click.ParamType[T], Generic[T]):
-    """Text that one function reads."""
+    """An option whose text is converted by one function."""
 
     def __init__(self, read: Callable[[str], T]) -> None:
         self._read = read
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read it."""
+        """Convert the text of the option."""
         if not isinstance(value, str):
             return value
         try:
@@ -84,7 +84,7 @@ class _List(click.ParamType[tuple[Any, ...]]):
         self._read, self._example, self._empty = read, example, empty
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read them."""
+        """Convert the text of the option to a tuple of values."""
         if not isinstance(value, str):
             return value
         words = [word.strip() for word in value.split(",") if word.strip()]
@@ -93,7 +93,7 @@ class _List(click.ParamType[tuple[Any, ...]]):
         except ValueError:
             self.fail(f"`{value}` is not a list such as {self._example}", param, ctx)
         if not found and not self._empty:
-            self.fail(f"`{value}` is an empty list; write one such as {self._example}", param, ctx)
+            self.fail(f"`{value}` is an empty list; expected e.g. {self._example}", param, ctx)
         return found
 
     def _several(self, word: str) -> tuple[Any, ...]:
@@ -119,7 +119,7 @@ class Sizes(_List):
 
 
 class Counts(_List):
-    """Whole numbers from ``least`` to ``most`` such as 4,8 or 4:16, which is 4 to 16."""
+    """Integers from ``least`` to ``most``, such as 4,8 or 4:16, which is 4 to 16."""
 
     name = "numbers"
 
@@ -128,7 +128,7 @@ class Counts(_List):
         super().__init__(int, "4,8 or 4:16", empty=empty)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read them, and check that each is in the range."""
+        """Convert the text of the option, and check that each number is in the range."""
         found = super().convert(value, param, ctx)
         for number in found:
             if not self._least <= number <= self._most:
@@ -144,19 +144,19 @@ class Counts(_List):
             return super()._several(word)
         first, last = (int(number) for number in spread.groups())
         if last > self._most or last < first:
-            # What is outside the range is named by its end; what is empty is no list.
+            # The error names the last number if it is above the range. 8:4 is an empty list.
             return (last,) if last > self._most else ()
         return tuple(range(first, last + 1))
 
 
 def _bare(text: str) -> float | None:
-    """Read a number of zero or more without a unit; ``None`` for text with one."""
+    """Read a number of at least zero without a unit; return ``None`` for other text."""
     try:
         number = float(text)
     except ValueError:
         return None
     if not math.isfinite(number) or number < 0:
-        raise ValueError(f"`{text}` is not a number of zero or more")
+        raise ValueError(f"`{text}` is not a number of at least zero")
     return number
 
 

@@ -1,4 +1,7 @@
-"""What hosts on a TUN device write while they run: rows of what has ended, captures, and errors in one line."""
+"""Files that `serve`, `proxy` and `fetch` write while they run: rows and captures.
+
+A row describes a connection or request that has ended.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Source(Protocol):
-    """A host that keeps rows of what has ended."""
+    """A host that provides rows about connections or requests that have ended."""
 
     def take_records(self) -> _core.Table:
         """Return the rows since the last call."""
@@ -26,15 +29,15 @@ class Source(Protocol):
 
 
 class Line(Protocol):
-    """A status line, which ends before something else is printed."""
+    """A status line, which has to be ended before other output is printed."""
 
     def end(self) -> None:
-        """End it."""
+        """End the line."""
         ...
 
 
 class Losses:
-    """Rows that could not be written; the host goes on."""
+    """Counter of rows that could not be written. The host continues without them."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -53,24 +56,25 @@ class Losses:
         self._kept += rows
 
     def warn(self, line: Line) -> None:
-        """Say once, in one line, that rows are being lost."""
+        """Print a warning if rows have been lost, but only once."""
         if self._reason is not None and not self._warned:
             self._warned = True
             line.end()
             talk(f"warning: cannot write `{self._path}`: {self._reason}. Records are being lost.")
 
     def check(self) -> None:
-        """Fail if rows have been lost."""
+        """Raise `OutputError` if rows have been lost."""
         if self._reason is not None:
             total = self._lost + self._kept
             raise OutputError(
-                f"{self._lost:,} of {total:,} records are lost: cannot write `{self._path}`: {self._reason}",
-                hint="name a file on a disk with room",
+                f"{self._lost:,} of {total:,} records are lost: "
+                f"cannot write `{self._path}`: {self._reason}",
+                hint="choose a file on a disk with free space",
             )
 
 
 class Writer(Protocol):
-    """Writes the rows of connections. What cannot be written is lost, and counted."""
+    """A writer of rows. Rows that cannot be written are lost, and counted in ``losses``."""
 
     losses: Losses
 
@@ -83,7 +87,10 @@ class Writer(Protocol):
 
 
 class _Lines:
-    """JSON lines, written as connections end. When the disk is full, the file still ends with a whole line."""
+    """Writes JSON lines when connections end.
+
+    If the disk is full, the file still ends with a complete line.
+    """
 
     def __init__(self, path: Path) -> None:
         self.losses = Losses(path)
@@ -115,19 +122,19 @@ class _Lines:
     def __exit__(self, *_error: object) -> None:
         try:
             self._file.close()
-        except OSError as error:  # of a file system that writes late
+        except OSError as error:  # some file systems report write errors only here
             self.losses.note(error, lost=0)
 
 
 class _Parquet:
-    """Parquet, written whole at the end."""
+    """Writes one Parquet file at the end."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.losses = Losses(path)
         self._frames: list[pl.DataFrame] = []
         self._stack = contextlib.ExitStack()
-        # A place that cannot be written is noticed before the work.
+        # A file that cannot be written is an error before the work begins.
         with writing(path):
             self._staging = self._stack.enter_context(partial_file(path))
 
@@ -143,7 +150,8 @@ class _Parquet:
 
         import polars as pl
 
-        content = io.BytesIO()  # Polars' own writing to files does not always say why it failed
+        # When Polars itself writes to a file, its errors do not always contain the reason.
+        content = io.BytesIO()
         if self._frames:
             pl.concat(self._frames).write_parquet(content)
         rows = sum(frame.height for frame in self._frames)
@@ -156,22 +164,22 @@ class _Parquet:
 
 
 def format_of(path: Path) -> Callable[[Path], Writer]:
-    """Return the writer of the format that the name ends in."""
+    """Return the writer for the suffix of the file name."""
     if path.suffix == ".parquet":
         return _Parquet
     if path.suffix == ".jsonl":
         return _Lines
     raise TcpsfError(
-        f"cannot write records `{path}`: no format ends in `{path.suffix}`",
-        hint="`.parquet` or `.jsonl`",
+        f"cannot write records `{path}`: unknown format `{path.suffix}`",
+        hint="the file name must end in `.parquet` or `.jsonl`",
     )
 
 
 def taken(source: Source) -> pl.DataFrame:
-    """Take the rows since the last call."""
+    """Return the rows of a host since the last call, with text in place of categories."""
     import polars as pl
 
-    # Each batch has categories of its own.
+    # Each batch has its own categories, so that batches could not be concatenated.
     return pl.DataFrame(source.take_records()).with_columns(
         pl.selectors.categorical().cast(pl.String)
     )
@@ -179,19 +187,20 @@ def taken(source: Source) -> pl.DataFrame:
 
 @contextlib.contextmanager
 def capturing(path: Path, line: Line) -> Iterator[None]:
-    """Say in one line that the capture has stopped, when its file cannot be written; the host goes on."""
+    """Print a warning if the capture's file cannot be written. The host continues without it."""
     try:
         yield
     except OSError as error:
         line.end()
         talk(
-            f"warning: cannot write `{path}`: {reason(error)}. The capture has stopped; its file is incomplete."
+            f"warning: cannot write `{path}`: {reason(error)}. "
+            "The capture has stopped; its file is incomplete."
         )
 
 
 @contextlib.contextmanager
 def plainly(task: str) -> Iterator[None]:
-    """Turn what the host says into one line."""
+    """Convert errors of the host to `TcpsfError`."""
     try:
         yield
     except (ValueError, RuntimeError) as error:

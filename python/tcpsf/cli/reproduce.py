@@ -1,4 +1,4 @@
-"""`tcpsf reproduce` and `tcpsf demo`."""
+"""`tcpsf demo` and `tcpsf reproduce smart-framing table-1`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEMO_PAGE = "demo.html"
 
 
 def demo(*, seed: int, workers: int | None, out: Path) -> None:
-    """Simulate one lost segment and both small tables, print them and write their page."""
+    """Simulate one lost segment and Table I in two readings, print them and write their page."""
     began = time.monotonic()
     command = f"tcpsf demo --seed {seed}"
     with results_folder(out, replace=True) as folder:
@@ -40,7 +40,7 @@ def demo(*, seed: int, workers: int | None, out: Path) -> None:
         write(demo_report.as_report(made, command=command), folder, DEMO_PAGE)
     say(demo_report.as_text(made))
     page = (out / DEMO_PAGE).resolve().as_uri()
-    talk(f"\nThat took {time.monotonic() - began:.0f} s. The page: {page}")
+    talk(f"\nElapsed time: {time.monotonic() - began:.0f} s. The page: {page}")
 
 
 def table_1(
@@ -54,7 +54,7 @@ def table_1(
     out: Path | None,
     force: bool,
 ) -> None:
-    """Make the table, print it and, if asked, write it."""
+    """Make the table, print it and, with ``out``, write it."""
     scale: Literal["full", "quick"] = "full" if full else "quick"
     changes = {**(paper.CLOSEST if readings == "closest" else {}), **parsed(settings)}
 

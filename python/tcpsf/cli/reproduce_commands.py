@@ -37,38 +37,43 @@ def _words(
 
 
 class _Keys(click.Option):
-    """An option whose help lists the keys of a paper's figures and tables, which are looked up when it is shown."""
+    """An option whose help lists the keys of a paper's figures and tables.
+
+    The keys are looked up when the help is shown.
+    """
 
     paper = ""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the option and its text."""
+        """Return the option and its help text."""
         from tcpsf.reproduce.catalogue import keys
 
-        self.help = f"These figures and tables alone: {', '.join(keys(self.paper))}."
+        self.help = f"Only these figures and tables: {', '.join(keys(self.paper))}."
         return super().get_help_record(ctx)
 
 
 def _only(paper: str) -> Option:
-    """Make the option that chooses among a report's parts."""
+    """Make the option `--only`, which chooses figures and tables of a paper."""
     of_paper = type("_KeysOfPaper", (_Keys,), {"paper": paper})
     return click.option("--only", cls=of_paper, metavar="KEY,...", multiple=True, callback=_words)
 
 
 def _report(name: str) -> Option:
-    """Make the option that names a folder for a report."""
+    """Make the option for the folder of a report."""
     return click.option(
         "--out",
         type=FOLDER,
         metavar="DIR",
         default=f"tcpsf-{name}",
         show_default=True,
-        help="Where the report goes. Finished runs are kept there, and an interrupted command goes on from them.",
+        help="Folder for the report. Finished runs are kept there, and an interrupted command "
+        "continues from them when it is repeated.",
     )
 
 
 _smart_framing_readings = readings(
-    "As the paper's text has it, or as brings its numbers nearest: first timeout 6 s, load with headers."
+    "Settings of the paper's text, or those that come closest to its numbers: initial timeout "
+    "6 s, load including headers."
 )
 
 
@@ -85,8 +90,8 @@ _smart_framing_readings = readings(
 def smart_framing(context: click.Context, /, **arguments: Any) -> None:
     """TCP Smart Framing (Mellia, Meo, Casetti, 2005).
 
-    Without a command: every simulated figure and table of the paper and of its draft, each point
-    with its 95 % interval, and what the papers claim of them with a verdict each.
+    Without a command, the report has every simulated figure and table of the paper and of its
+    draft. Each point has its 95 % confidence interval, and each claim of the papers a verdict.
     """
     if context.invoked_subcommand is None:
         from tcpsf.cli.evaluation import smart_framing
@@ -97,11 +102,12 @@ def smart_framing(context: click.Context, /, **arguments: Any) -> None:
 
 
 def _refuse_own(context: click.Context, options: Iterable[str]) -> None:
-    """Refuse a group's options in front of one of its commands, which has its own."""
+    """Refuse a group's options in front of one of its commands, which has its own options."""
     for name in options:
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             raise click.UsageError(
-                f"`--{name}` belongs to the whole evaluation, not to `{context.invoked_subcommand}`",
+                f"`--{name}` applies to the whole evaluation, "
+                f"not to `{context.invoked_subcommand}`",
                 context,
             )
 
@@ -113,13 +119,13 @@ def _refuse_own(context: click.Context, options: Iterable[str]) -> None:
 @workers
 @settings
 @as_json
-@out("Write the table there, as HTML and JSON.")
+@out("Write the table to this folder, as HTML and JSON.")
 @force()
 def table_1(**arguments: Any) -> None:
     """Completion times and fast retransmits by flow size.
 
-    For Classic TCP, VS-TCP-SF and FS-TCP-SF, each cell with its 95 % interval and the published
-    value.
+    The table has columns for Classic TCP, VS-TCP-SF and FS-TCP-SF. Each cell has its 95 %
+    confidence interval and the published value.
     """
     from tcpsf.cli.reproduce import table_1
 
@@ -127,18 +133,19 @@ def table_1(**arguments: Any) -> None:
 
 
 @reproduce.command("all")
-@scale("The papers' own scales; about an hour on two cores.", "Smaller ones; minutes.")
+@scale("The papers' own scales: about an hour on two cores.", "Smaller scales: some minutes.")
 @click.option(
     "--only",
     metavar="PAPER,...",
     multiple=True,
     callback=_words,
-    help="These papers alone: smart-framing, santa-cruz, packet-discard, short-flows.",
+    help="Only these papers: smart-framing, santa-cruz, packet-discard, short-flows.",
 )
 @click.option(
     "--live",
     is_flag=True,
-    help="Also what is measured on live kernels, which needs root or namespaces of your own.",
+    help="Include the measurements on live kernels. They need root, or your own user and network "
+    "namespaces.",
 )
 @seed
 @workers
@@ -146,11 +153,11 @@ def table_1(**arguments: Any) -> None:
 @_report("all")
 @force()
 def everything(**arguments: Any) -> None:
-    """Every figure and table of every paper, and an index of them.
+    """Reproduce every figure and table of every paper, and write an index of them.
 
-    Each paper's reports, one after the other, each in a folder of its own. The index lists every
-    figure and table with its link and the verdicts on the claims that rest on it, and what was not
-    run with the reason.
+    The command makes each paper's reports one after the other, each in its own folder. The index
+    links every figure and table, with the verdicts on the claims that are based on it. It also
+    lists reports that were not run, with the reason.
     """
     from tcpsf.cli.everything import command
 
@@ -161,7 +168,7 @@ def everything(**arguments: Any) -> None:
 @scale("48 runs of 10 s per point.", "6 runs of 10 s per point.")
 @_only("packet-discard")
 @readings(
-    "TCP's timer as the paper's text has it (tick 500 ms), or as its Fig. 17 shows it (100 ms)."
+    "Tick of TCP's timer: 500 ms as in the paper's text, or 100 ms as in its Fig. 17 (closest)."
 )
 @seed
 @workers
@@ -171,9 +178,9 @@ def everything(**arguments: Any) -> None:
 def packet_discard(**arguments: Any) -> None:
     """Balanced packet discard (Cohen, Hamo, 2001).
 
-    Every simulated figure and table of the paper, each point with its 95 % interval over start
-    times, what the paper claims of them with a verdict each, and what hangs on choices that it does
-    not state.
+    The report has every simulated figure and table of the paper. Each point has its 95 % confidence
+    interval over start times, and each claim of the paper a verdict. The report also shows how
+    the results depend on choices that the paper does not state.
     """
     from tcpsf.cli.evaluation import packet_discard
 
@@ -181,7 +188,10 @@ def packet_discard(**arguments: Any) -> None:
 
 
 @reproduce.command("santa-cruz")
-@scale("40 runs of 10 s where the paper leaves something open.", "8 runs of 10 s there.")
+@scale(
+    "40 runs of 10 s for each case that the paper leaves open.",
+    "8 runs of 10 s for each of these cases.",
+)
 @_only("santa-cruz")
 @seed
 @workers
@@ -191,8 +201,9 @@ def packet_discard(**arguments: Any) -> None:
 def santa_cruz(**arguments: Any) -> None:
     """TCP Santa Cruz (Parsa, Garcia-Luna-Aceves, 1999), with Vegas and Reno.
 
-    Tables 2 to 4 with the published numbers beside, congestion windows and queues against time,
-    what the paper claims with a verdict each; and what it left for later.
+    The report has Tables 2 to 4 beside the published numbers, and congestion windows and queues
+    over time. Each claim of the paper has a verdict. The report also has cases that the paper left
+    as future work.
     """
     from tcpsf.cli.evaluation import santa_cruz
 
@@ -204,34 +215,43 @@ acks = click.option(
     type=click.Choice(["kernel", "delayed"]),
     default="kernel",
     show_default=True,
-    help="The clients acknowledge as their kernel does, or delay from the first segment on (TCP_QUICKACK off).",
+    help="Acknowledgments of the clients: the kernel's default, or delayed from the first segment "
+    "on (TCP_QUICKACK off).",
 )
 
 
 def rate(default: float, *, proxied: float | None = None) -> Option:
-    """Make the option that says how many transfers, or through a proxy sessions, are begun per second."""
+    """Make the option for the number of transfers, or sessions through a proxy, per second.
+
+    ``default`` applies to transfers and ``proxied`` to sessions.
+    """
     return click.option(
         "--rate",
         type=click.FloatRange(min=1, max=2000),
         metavar="N",
         default=default if proxied is None else None,
         show_default=f"{default:g}" + ("" if proxied is None else f"; sessions: {proxied:g}"),
-        help=f"Transfers {'' if proxied is None else 'or sessions '}begun per second; fewer where the machine is busy.",
+        help=f"Number of transfers {'' if proxied is None else 'or sessions '}that start per "
+        "second; fewer if the machine is busy.",
     )
 
 
-live_scale = scale("15 s to over a minute for each path.", "A few seconds for each path.")
+live_scale = scale(
+    "15 s to more than a minute of transfers for each path.",
+    "A few seconds of transfers for each path.",
+)
 
 
 def live_out(name: str, *, proxied: bool = False) -> Option:
-    """Make the option that names a folder for what is measured."""
+    """Make the option for the folder of a report that is measured on live kernels."""
     return click.option(
         "--out",
         type=FOLDER,
         metavar="DIR",
         default=None if proxied else f"tcpsf-{name}",
         show_default=f"tcpsf-{name}; through the proxy tcpsf-{name}-proxy" if proxied else True,
-        help="Where report and records go. Finished paths are kept there; an interrupted command goes on from them.",
+        help="Folder for the report and the records. Finished paths are kept there, and an "
+        "interrupted command continues from them when it is repeated.",
     )
 
 
@@ -244,10 +264,11 @@ def live_out(name: str, *, proxied: bool = False) -> Option:
 @live_out("table-2")
 @force()
 def table_2(**arguments: Any) -> None:
-    """Fast recoveries and timeouts of files, on live kernels.
+    """Fast recoveries and timeouts of file transfers, on live kernels.
 
-    Files of 10 Kbytes, our server with Classic, VS-TCP-SF and FS-TCP-SF by turns, this machine's
-    kernel as clients, emulated paths between them. Needs root, or namespaces of your own.
+    The server is tcpsf's, with Classic, VS-TCP-SF and FS-TCP-SF in alternation, and sends files of
+    10 Kbytes. The clients use this machine's kernel, over emulated paths. The command needs root,
+    or your own user and network namespaces.
     """
     from tcpsf.cli.testbed import tables
 
@@ -255,28 +276,33 @@ def table_2(**arguments: Any) -> None:
 
 
 @smart_framing.command("table-3")
-@scale("15 s to two minutes of transfers for each path.", "4 to 20 s of them.")
+@scale(
+    "15 s to two minutes of transfers for each path.",
+    "4 to 20 s of transfers for each path.",
+)
 @click.option(
     "--through",
     type=click.Choice(["server", "proxy"]),
     default="server",
     show_default=True,
-    help="Who has the senders: our file server; or, as in Fig. 8, our proxy between browsers and a server of the "
-    "kernel's TCP, with sessions of several objects, and objects of more than 10 kB.",
+    help="Where the senders are: in tcpsf's file server, or, as in Fig. 8, in tcpsf's proxy "
+    "between browsers and a server with the kernel's TCP. The proxy has sessions of several "
+    "objects, and also objects of more than 10 kB.",
 )
 @click.option(
     "--loss",
     type=click.Choice(["proportional", "per-byte"]),
     default="proportional",
     show_default=True,
-    help="How a packet's chance to be lost goes with its size: in proportion, or each byte is hit independently.",
+    help="Dependence of the loss probability on packet size: proportional, or independent loss of "
+    "each byte.",
 )
 @click.option(
     "--objects",
     type=click.IntRange(min=1, max=100),
     metavar="N",
     show_default="1; through the proxy sessions of browsers",
-    help="Objects that a connection carries, one after the other.",
+    help="Number of objects per connection, one after the other.",
 )
 @acks
 @rate(600.0, proxied=200.0)
@@ -285,11 +311,11 @@ def table_2(**arguments: Any) -> None:
 @live_out("table-3", proxied=True)
 @force()
 def table_3(**arguments: Any) -> None:
-    """Timer, timeouts and times of Web objects, on live kernels.
+    """Retransmission timer, timeouts and times of Web objects, on live kernels.
 
-    Objects below 10 kB through nine settings of an emulated link, with Classic, VS-TCP-SF and
-    FS-TCP-SF by turns, and the draft's table of fast recoveries beside. Needs root, or namespaces
-    of your own.
+    Objects below 10 kB are sent through nine settings of an emulated link, with Classic, VS-TCP-SF
+    and FS-TCP-SF in alternation. The report also has the draft's table of fast recoveries. The
+    command needs root, or your own user and network namespaces.
     """
     from tcpsf.cli.testbed import tables
 
@@ -303,8 +329,8 @@ def table_3(**arguments: Any) -> None:
 )
 @_only("short-flows")
 @readings(
-    "With a timeout of 1 s and fits over all transfers, or as brings the paper's fits nearest: 200 ms, and fits over "
-    "those of more than one segment."
+    "Initial timeout of 1 s and fits over all transfers (text), or the settings that come closest "
+    "to the paper's fits: 200 ms, and fits over transfers of more than one segment (closest)."
 )
 @seed
 @workers
@@ -315,9 +341,9 @@ def table_3(**arguments: Any) -> None:
 def short_flows(context: click.Context, /, **arguments: Any) -> None:
     """Short TCP transfers (Cardwell, Savage, Anderson, 1998).
 
-    Without a command: every simulated figure of the paper, each point with its 95 % interval, the
-    closed models beside them, and what the paper claims with a verdict each. Figs. 17 to 20 are
-    measured: `live`.
+    Without a command, the report has every simulated figure of the paper, beside the closed-form
+    models. Each point has its 95 % confidence interval, and each claim of the paper a verdict.
+    Figs. 17 to 20 are measured by the command `live`.
     """
     if context.invoked_subcommand is None:
         from tcpsf.cli.evaluation import short_flows
@@ -328,7 +354,10 @@ def short_flows(context: click.Context, /, **arguments: Any) -> None:
 
 
 @short_flows.command("live")
-@scale("30 s of transfers for each sender on each path.", "5 s of them.")
+@scale(
+    "30 s of transfers for each sender on each path.",
+    "5 s of transfers for each sender on each path.",
+)
 @rate(80.0)
 @seed
 @as_json
@@ -337,9 +366,10 @@ def short_flows(context: click.Context, /, **arguments: Any) -> None:
 def short_flows_live(**arguments: Any) -> None:
     """Short transfers over emulated paths, on live kernels.
 
-    Figs. 17 to 20: sizes of 1 to 128 000 bytes, the four published round trips and loss rates, this
-    machine's kernel and our server as senders. The closed models are held against the times. Needs
-    root, or namespaces of your own.
+    Figs. 17 to 20 have transfers of 1 to 128 000 bytes and the four published round-trip times and
+    loss rates. The senders are this machine's kernel and tcpsf's server. The report compares the
+    times with the closed-form models. The command needs root, or your own user and network
+    namespaces.
     """
     from tcpsf.cli.testbed import short_flows
 

@@ -1,4 +1,4 @@
-"""`tcpsf schema`: the JSON Schemas of what the commands read and write."""
+"""`tcpsf schema`: the JSON Schemas of scenario files and of JSON outputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 
 def schema(*, name: str) -> None:
-    """Print one schema: of scenario files, or of an output, which is a file of ``tcpsf.report``."""
+    """Print the schema of scenario files, or of an output from the files of ``tcpsf.report``."""
     if name == "scenario":
         from tcpsf.scenario.schema import json_schema
 

@@ -13,7 +13,8 @@ from tcpsf.scenario import Scenario
 def parsed(settings: Iterable[str]) -> dict[str, Any]:
     """Split settings into keys and values, for `Scenario.with_value`.
 
-    A value is read as TOML, and as text where that makes no sense of it; an empty one takes the key away.
+    A value is read as TOML, or as text if it is not valid TOML. An empty value, here ``None``,
+    removes the key.
 
     >>> parsed(["workload.web.load=0.5", "link.0.rate=5Mb/s", "samples="])
     {'workload.web.load': 0.5, 'link.0.rate': '5Mb/s', 'samples': None}
@@ -24,14 +25,14 @@ def parsed(settings: Iterable[str]) -> dict[str, Any]:
         if not equals or not path.strip():
             raise TcpsfError(
                 f"cannot read `--set {setting}`: expected KEY=VALUE",
-                hint="for example `--set workload.web.load=0.5`",
+                hint="e.g. `--set workload.web.load=0.5`",
             )
         changes[path.strip()] = _value(text.strip())
     return changes
 
 
 def changed(scenario: Scenario, path: str, value: object) -> Scenario:
-    """Apply one change."""
+    """Return a scenario with one value changed."""
     try:
         return scenario.with_value(path, value)
     except ScenarioError as error:

@@ -1,4 +1,4 @@
-"""Signals that ask the program to end: SIGTERM and SIGHUP end it as Ctrl-C does, and everything is cleaned up."""
+"""Signals that end the program: SIGTERM and SIGHUP are handled in the same way as Ctrl-C."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
-"""The signals, and the line that is printed at the end."""
+"""The handled signals, and the line that is printed at the end."""
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal has asked the program to end."""
+    """Exception that ends the program after a signal."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -22,12 +22,11 @@ class Stopped(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def ending() -> Iterator[None]:
-    """Raise `Stopped` on the first signal. After it only Ctrl-C interrupts: otherwise cleaning up goes on.
+    """Raise `Stopped` on the first signal. During the cleanup after it, only Ctrl-C interrupts.
 
-    The exception can be raised between any two instructions, also inside the standard library,
-    where cleaning up may then fail with an error of its own (`threading.Condition` releases a lock
-    that it does not hold). So every error that leaves the block after a signal is raised as
-    `Stopped`.
+    The exception can be raised between any two instructions, also inside the standard library. The
+    library's own cleanup may then fail: `threading.Condition` releases a lock that it does not
+    hold. Therefore every error that leaves the block after a signal is raised as `Stopped`.
     """
     received: list[int] = []
 
@@ -52,7 +51,7 @@ def ending() -> Iterator[None]:
 
 @contextlib.contextmanager
 def handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[list[signal.Signals]]:
-    """Let ``handler`` take the signals, and yield those that it takes.
+    """Install ``handler`` for the signals, and yield the signals that it handles.
 
     A signal that the caller ignores, as `nohup` does, stays ignored.
     """
@@ -62,7 +61,7 @@ def handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[list[
         if (found := signal.getsignal(number)) is not signal.SIG_IGN
     }
     if threading.current_thread() is not threading.main_thread():
-        before = {}  # signals are the main thread's
+        before = {}  # only the main thread can set signal handlers
     try:
         for number in before:
             signal.signal(number, handler)

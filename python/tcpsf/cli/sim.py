@@ -1,4 +1,4 @@
-"""`tcpsf sim`: one scenario, one or more runs."""
+"""`tcpsf sim`: simulate a scenario in one or more runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tcpsf.summary import RunSummary, SummaryFold
 from tcpsf.summed import SummedRuns
 
 STANDARD = Path("-")
-"""Standard input for a scenario, standard output for a capture."""
+"""The path that stands for standard input (scenario) and standard output (capture)."""
 
 
 def command(
@@ -39,13 +39,13 @@ def command(
     pcap_bytes: int | None,
     force: bool,
 ) -> None:
-    """Simulate, print, and if asked write."""
+    """Simulate the runs, print their summary and, with ``out``, write the results."""
     capture = _capture(pcap, pcap_at, pcap_bytes, runs=runs, replace=force)
     to_stdout = pcap == STANDARD
     if to_stdout and json:
         raise TcpsfError(
-            "cannot write `--json` and `--pcap -` both to standard output",
-            hint="name a file for `--pcap`",
+            "cannot write both `--json` and `--pcap -` to standard output",
+            hint="give a file for `--pcap`",
         )
     checked_seed(seed + runs - 1)
     scenario = _scenario(file)
@@ -69,7 +69,7 @@ def command(
 
 
 class _Found:
-    """All runs summed up, and the links' rows of each run, which the JSON has."""
+    """The sums over all runs, and the rows of the links of each run for the JSON."""
 
     def __init__(self, links: Spool, *, with_rows: bool) -> None:
         self.summed = SummedRuns()
@@ -93,7 +93,7 @@ def _scenario(file: Path) -> Scenario:
     try:
         return Scenario.from_toml_text(sys.stdin.buffer.read().decode("utf-8-sig"))
     except OSError as error:
-        hint = "send it a file or a program's output, or name a file"
+        hint = "redirect a file or a pipe to standard input, or give the name of a file"
         raise ScenarioError(f"cannot read scenario `-`: {reason(error)}", hint=hint) from None
     except UnicodeDecodeError:
         raise ScenarioError("cannot read scenario `-`: it is not text in UTF-8") from None
@@ -109,7 +109,7 @@ def _capture(
     runs: int,
     replace: bool,
 ) -> Pcap | None:
-    """Make sense of the options about a capture."""
+    """Check the options of a capture, and return its settings."""
     if path is None:
         for option, value in (("--pcap-at", place), ("--pcap-bytes", snap_len)):
             if value is not None:
@@ -119,8 +119,8 @@ def _capture(
         return None
     if runs > 1:
         raise TcpsfError(
-            f"cannot write capture `{path}`: one file, but `--runs {runs}`",
-            hint="leave `--runs` out; `--seed` says which run",
+            f"cannot write capture `{path}`: a capture has one run, but got `--runs {runs}`",
+            hint="omit `--runs`, and choose the run with `--seed`",
         )
     chosen: dict[str, Any] = {"place": place, "snap_len": snap_len}
     given = {key: value for key, value in chosen.items() if value is not None}
@@ -139,7 +139,7 @@ def _simulate(
     progress: Callable[[Progress], None] | None,
     take: Callable[[RunSummary], None],
 ) -> None:
-    """Make the runs and hand over their summaries in the order of the seeds."""
+    """Make the runs, and pass their summaries to ``take`` in the order of the seeds."""
     writer = None if folder is None else TableWriter(folder, scenario)
 
     def job(seed: int) -> Job[RunSummary]:

@@ -1,4 +1,4 @@
-"""Rows that a command needs again at its end: the first in memory, many in a temporary file."""
+"""Storage for rows that a command needs at its end: in memory, or in a temporary file if large."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tcpsf.cli.output import reason
 from tcpsf.errors import OutputError
 
 IN_MEMORY = 1 << 20
-"""Bytes that are kept in memory."""
+"""Maximum number of bytes that are kept in memory."""
 
 
 class Spool:
-    """Rows of plain data, in the order in which they came.
+    """Rows of plain data, in the order in which they were added.
 
-    The file has no name, so that it vanishes with the block or with the process. Methods raise
-    `OutputError` where the file cannot be written.
+    The file has no name. The operating system removes it at the end of the block or of the process.
+    Methods raise `OutputError` if the file cannot be written.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Spool:
         self._file.close()
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Keep a row."""
+        """Append a row."""
         with _plain_errors():
             self._file.write(json.dumps(row).encode() + b"\n")
 
@@ -49,5 +49,5 @@ def _plain_errors() -> Iterator[None]:
     except OSError as error:
         raise OutputError(
             f"cannot keep rows in a temporary file: {reason(error)}",
-            hint="name a folder with more room in the environment variable `TMPDIR`",
+            hint="set the environment variable `TMPDIR` to a folder with more free space",
         ) from None

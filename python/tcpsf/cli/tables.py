@@ -1,6 +1,7 @@
-"""Tables to Parquet as they come, one file a table with all runs in it, without holding them in memory.
+"""Writing tables to Parquet during the runs, without holding them in memory.
 
-Each batch is first a file of its own; at the end they are joined in the order of seeds and batches.
+Each table is one file with all runs. Each batch is first written to a file of its own. At the end
+these files are concatenated in the order of seeds and batches.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ R = TypeVar("R")
 
 
 class TableWriter:
-    """Writes the tables of several runs into one folder; those recorded on request only if they were."""
+    """Writes the tables of several runs to one folder.
+
+    The tables `samples` and `packets` are written only if the scenario records them.
+    """
 
     def __init__(self, folder: Path, scenario: Scenario) -> None:
         self.by_batch = ["flows", "recoveries"]
@@ -40,19 +44,20 @@ class TableWriter:
         self._parts.mkdir()
 
     def fold(self, seed: int, inner: Fold[R]) -> Fold[R]:
-        """Wrap a fold so that what passes through it is also written."""
+        """Wrap a fold so that the batches that it receives are also written."""
         return _WritingFold(self, seed, inner)
 
     def write(self, frame: pl.DataFrame, table: str, seed: int, part: int) -> None:
-        """Write one batch."""
+        """Write one batch of a table."""
         import polars as pl
 
-        content = io.BytesIO()  # Polars' own writing to files does not always say why it failed
+        # When Polars itself writes to a file, its errors do not always contain the reason.
+        content = io.BytesIO()
         frame.insert_column(0, pl.lit(seed, pl.UInt64).alias("seed")).write_parquet(content)
         (self._parts / f"{table}-{seed}-{part:06}.parquet").write_bytes(content.getvalue())
 
     def finish(self, seeds: Sequence[int]) -> None:
-        """Join the parts."""
+        """Concatenate the files of the batches to one file per table."""
         import polars as pl
 
         for table in (*self.by_batch, "links"):
@@ -93,10 +98,10 @@ class _WritingFold(Generic[R]):
 
 @contextlib.contextmanager
 def _plain_errors(folder: Path, *, needed: int) -> Iterator[None]:
-    """Turn what Polars says of a failed write back into the operating system's error.
+    """Convert an error of Polars to the `OSError` of the operating system.
 
-    The footer's writer does not pass the error on. If the file system has less room than `needed`
-    bytes, it is full.
+    Polars hides the error if it fails while it writes the footer. The file system counts as full
+    if it has less than ``needed`` bytes free.
     """
     import polars as pl
 

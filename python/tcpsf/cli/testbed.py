@@ -1,4 +1,7 @@
-"""`tcpsf reproduce smart-framing table-2`, `table-3` and `short-flows live`: what is measured on live kernels."""
+"""Reports that are measured on live kernels.
+
+They are `tcpsf reproduce smart-framing table-2`, `table-3` and `short-flows live`.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,12 @@ from tcpsf.reproduce.short_flows import transfers as short
 from tcpsf.reproduce.smart_framing.testbed import Which, evaluate, prepare
 
 FLOWS = "flows"
-"""The file of all fetches."""
+"""Name of the file with all fetches."""
 
 Found = Callable[[int], None]
-"""Hears how many paths were kept by an earlier attempt."""
+"""Type of a function that receives the number of paths that an earlier attempt finished."""
 Made = tuple[Report, Mapping[str, Live]]
-"""What is reported, and the paths that it rests on."""
+"""A report, and the measured paths that it is based on."""
 
 
 def tables(
@@ -44,10 +47,10 @@ def tables(
     objects: int | None = None,
     show: bool = True,
 ) -> None:
-    """Measure a table of the Smart Framing paper, print what was found, and write it.
+    """Measure a table of the Smart Framing paper, print its report, and write it.
 
-    ``None`` for ``rate``, ``objects`` and ``out`` is what belongs to ``through``; see `prepare` for
-    the former two.
+    With ``None``, ``rate``, ``objects`` and ``out`` get defaults that depend on ``through``; see
+    `prepare` for the first two.
     """
     wanted = prepare(
         which,
@@ -76,7 +79,7 @@ def tables(
 def short_flows(
     *, full: bool, rate: float, seed: int, json: bool, out: Path, force: bool, show: bool = True
 ) -> None:
-    """Measure the short-flow paper's transfers, print what was found, and write it."""
+    """Measure the short-flow paper's transfers, print their report, and write it."""
     wanted = short.prepare(scale=_scale(full=full), rate=rate, seed=seed)
 
     def make(store: LiveStore, progress: Told | None, found: Found) -> Made:
@@ -122,7 +125,7 @@ def _make(
 
 
 def _write_flows(lives: Mapping[str, Live], folder: Path) -> None:
-    """Write every fetch."""
+    """Write one row for each fetch of every path."""
     import polars as pl
 
     flows = pl.concat(live.flows.with_columns(path=pl.lit(path)) for path, live in lives.items())

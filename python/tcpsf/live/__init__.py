@@ -1,1 +1,1 @@
-"""Measurements on live kernels: files from our server, or from the kernel, over an emulated path to the kernel."""
+"""Measurements on live kernels: transfers from tcpsf or the kernel over an emulated path."""

@@ -1,9 +1,9 @@
-"""Makes an experiment: a network of its own with server, emulated path and clients, and their records brought together.
+"""Execution of an experiment: a separate network with server, emulated path and clients.
 
-The server, which is `tcpsf serve`, `live.kernel`, or `tcpsf proxy` with `live.kernel` as its
-upstream, and one end of `tcpsf link` are in a network namespace made for them; the clients,
-`live.clients`, are behind the link in another. All are processes that end with their parent:
-whatever happens, nothing is left behind.
+The server is `tcpsf serve`, `live.kernel`, or `tcpsf proxy` with `live.kernel` as its upstream. The
+server and one end of `tcpsf link` are in a new network namespace. The clients, `live.clients`, are
+behind the link in another one. Every process ends with its parent, so that none remains after an
+error. The records of all processes are combined into one table.
 """
 
 from __future__ import annotations
@@ -34,10 +34,13 @@ if TYPE_CHECKING:
 LOOKED_EVERY_S = 0.1
 
 ADDRESS = "198.18.0.2"
-"""Of `tcpsf serve` and `tcpsf proxy`: RFC 2544 keeps these for tests. The kernel serves at the link's own."""
+"""Address of `tcpsf serve` and `tcpsf proxy`, from the block for tests of RFC 2544.
+
+The kernel's server has the address of the link's end.
+"""
 PORT = 80
 UPSTREAM = "127.0.0.1"
-"""Where the proxy's upstream serves, in the same namespace."""
+"""Address of the proxy's upstream, in the same namespace."""
 UPSTREAM_PORT = 8080
 
 PLAN = "plan.json"
@@ -51,16 +54,16 @@ KERNEL_RECORDS = "records.jsonl"
 KERNEL_TOLD = "kernel.json"
 READY = "ready"
 SERVER = "server"
-"""The name of the log of who has the senders."""
+"""Name of the log of the process with the senders."""
 
 RENAMED = {"peer_port": "client_port", "sender": "variant", "rto_last_s": "rto_s"}
-"""Columns of the server's records that are called otherwise here."""
+"""Columns of the server's records that are renamed."""
 OF_BOTH = ("start_s", "completion_s", "received_bytes")
-"""Columns that the server has too, in its own sense."""
+"""Columns that exist in the server's records with another meaning."""
 
 
 def check() -> None:
-    """Raise an error where there can be no such network: no privilege, or no TUN devices."""
+    """Raise `TcpsfError` if the network cannot be made: no privilege, or no TUN devices."""
     done = subprocess.run(  # noqa: S603  our own module
         _inside("--check"), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
@@ -69,13 +72,13 @@ def check() -> None:
 
 
 def measure(experiment: Experiment, *, progress: Callable[[float], None]) -> Live:
-    """Make an experiment; ``progress`` hears the share of the fetches that have ended."""
+    """Execute an experiment. ``progress`` is called with the share of ended fetches, 0 to 1."""
     connections = experiment.connections()
     if not connections.sizes:
         raise TcpsfError(
-            f"cannot measure `{experiment.name}`: at {experiment.rate:g} per second no transfer begins within "
-            f"{experiment.duration_s:g} s",
-            hint="begin more of them, or take another seed",
+            f"cannot measure `{experiment.name}`: at {experiment.rate:g} per second "
+            f"no transfer begins within {experiment.duration_s:g} s",
+            hint="use a higher rate or another seed",
         )
     with temporary_folder("tcpsf-live-") as folder:
         _prepare(experiment, connections, folder)
@@ -106,12 +109,12 @@ def _inside(argument: str) -> list[str]:
 
 
 def _error(told: str, status: int) -> TcpsfError:
-    """What the first process of the network has said."""
+    """Return the error that the first process of the network has printed."""
     try:
         said = json.loads(told)
         return TcpsfError(said["error"], hint=said["hint"])
     except (ValueError, KeyError, TypeError):
-        last = told.strip().splitlines()[-1:] or [f"it said nothing, and its status is {status}"]
+        last = told.strip().splitlines()[-1:] or [f"no output, exit status {status}"]
         return TcpsfError(f"cannot measure: the experiment's network ended: {last[0]}")
 
 
@@ -155,7 +158,7 @@ def _prepare(experiment: Experiment, connections: Connections, folder: Path) -> 
 
 
 def _serving(experiment: Experiment, most: int, folder: Path) -> Serving:
-    """What the kernel serves: to the clients, or to the proxy."""
+    """Return the settings of the kernel's server, for the clients or for the proxy."""
     kernel = experiment.kernel
     return Serving(
         folder=str(folder / FILES),
@@ -186,7 +189,7 @@ def _upstream(folder: Path) -> dict[str, Any]:
 
 
 def _server(experiment: Experiment, folder: Path) -> dict[str, Any]:
-    """How to start who has the senders."""
+    """Return the command that starts the process with the senders."""
     task = "serve" if experiment.through == "server" else "proxy"
     return {
         "what": f"`tcpsf {task}`",
@@ -207,7 +210,7 @@ def _host(experiment: Experiment, task: str, folder: Path) -> list[str]:
     for sender in experiment.senders:
         words += ["--sender", sender]
     words += ["--max-connections", str(MOST), "--rto-min", experiment.rto_min]
-    return [*words, "--no-offload", "--json"]  # on the path each segment is a packet of its own
+    return [*words, "--no-offload", "--json"]  # each segment on the path is a single packet
 
 
 def _link(experiment: Experiment, folder: Path) -> list[str]:
@@ -218,7 +221,7 @@ def _link(experiment: Experiment, folder: Path) -> list[str]:
         words += _loss("up", experiment.loss_up)
     if experiment.kernel is not None:
         words += ["--outside", shlex.join(_kernel(folder))]
-    # What a server sends in one go arrives as packets, each of which is answered.
+    # Without offload, the clients receive single packets and acknowledge each of them.
     words += [
         "--no-offload",
         "--seed",
@@ -251,10 +254,10 @@ def _loss(direction: str, loss: PathLoss) -> list[str]:
 
 
 def _read(experiment: Experiment, folder: Path) -> Live:
-    """Bring together what clients, server and emulator have written."""
+    """Combine the records of clients, server and emulator."""
     import polars as pl
 
-    # None may have come to an end.
+    # If no fetch has completed, Polars cannot infer the types of these columns.
     times = dict.fromkeys(("connect_s", "first_byte_s", "completion_s", "idle_s"), pl.Float64)
     seen = dict.fromkeys(("window_bytes", "segment_bytes"), pl.Int64)
     fetched = pl.read_ndjson(folder / FETCHED, schema_overrides={**times, **seen})
@@ -272,20 +275,20 @@ def _read(experiment: Experiment, folder: Path) -> Live:
 
 
 def _records(folder: Path) -> pl.DataFrame:
-    """What `tcpsf serve` or `tcpsf proxy` tells of each connection."""
+    """Return the records of `tcpsf serve` or `tcpsf proxy`, one row per connection."""
     import polars as pl
 
     records = pl.read_parquet(folder / RECORDS).with_columns(
         server_s=pl.col("end_s") - pl.col("start_s")
     )
     records = records.rename(RENAMED).drop(OF_BOTH)
-    # Ports are used once, but for the connection that only looked whether the server was there.
+    # A port is used once, except by the connection that checked whether the server was ready.
     records = records.filter(pl.col("sent_bytes") > 0).cast({pl.selectors.integer(): pl.Int64})
     return records.unique("client_port", keep="last")
 
 
 def _kernel_records(folder: Path) -> pl.DataFrame:
-    """What `live.kernel` tells of each connection."""
+    """Return the records of `live.kernel`, one row per connection."""
     import polars as pl
 
     counts = (

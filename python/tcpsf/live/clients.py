@@ -1,8 +1,8 @@
-"""Clients of the machine's own TCP: many HTTP fetches at once, every byte compared.
+"""Clients with the kernel's TCP: concurrent HTTP fetches, with a comparison of every byte.
 
 ``python -m tcpsf.live.clients PLAN OUT`` reads a plan (`Plan` as JSON), makes its fetches and
-writes a line of JSON for each to OUT. Each fetch binds a port of its own, by which the server's
-record is found again.
+writes a line of JSON for each fetch to OUT. Each fetch binds its own port, which identifies the
+server's record of the same connection.
 """
 
 from __future__ import annotations
@@ -29,53 +29,65 @@ from tcpsf.live import tcp_info
 
 FIRST_PORT = 10_000
 MOST = 65_536 - FIRST_PORT
-"""Fetches of one run: each has a port of its own."""
+"""Maximum number of fetches in one run, each with its own port."""
 
 LONGEST_HEAD = 16_384
-"""Bytes of a response's head before the fetch is given up."""
+"""Maximum length of a response's header in bytes."""
 
 TOLD_EVERY_S = 0.2
 AT_ONCE = 256
-"""Files whose bytes are kept; those of others are made again."""
+"""Number of files whose content is kept in memory; other content is generated again."""
 
 FAILED = "failed"
 READY_S = 20.0
-"""How long a server behind the link may take."""
+"""Maximum time in seconds until a server behind the link is ready."""
 OUTSIDE = "TCPSF_LINK_OUTSIDE"
-"""Where a link tells the address of its other end."""
+"""Environment variable with the address of the link's outer end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to fetch, and when."""
+    """The fetches of a run, with their times and settings."""
 
     address: str
-    """Empty: that of the link's other end."""
+    """Address of the server; empty for the link's outer end."""
     port: int
     starts_s: Sequence[float | None]
-    """When each connection begins, from the beginning of the run; in order. ``None``: another connection opens it."""
+    """Start time of each connection in seconds, from the beginning of the run, in ascending order.
+
+    ``None`` if another connection opens it.
+    """
     sizes: Sequence[Sequence[int]]
-    """The sizes in bytes, which are the names too, of the files that each connection fetches one after the other."""
+    """Sizes in bytes of the files that each connection fetches one after the other.
+
+    The name of a file contains its size.
+    """
     patience_s: float
-    """After so long a connection is given up."""
+    """Time limit of a connection in seconds."""
     delayed_acks: bool
-    """Whether the kernel is asked to delay acknowledgments from the start (``TCP_QUICKACK`` off)."""
+    """Whether the kernel delays acknowledgments from the start (``TCP_QUICKACK`` off)."""
     progress: str
-    """A file that always tells how many connections have ended."""
+    """File with the current number of ended connections."""
     parsing_s: Sequence[float] = ()
-    """For how many seconds each connection's first file is parsed before what follows from it; empty: for none."""
+    """Time in seconds for parsing each connection's first file; empty for no parsing time."""
     opens: Sequence[Sequence[int]] = ()
-    """Numbers of the connections that each one opens when its first file has been parsed; empty: none."""
+    """Numbers of the connections that each one opens after parsing its first file; or empty."""
     linger_s: float | None = None
-    """After so many idle seconds a client closes its connection; ``None``: the last request asks the server to."""
+    """Idle time in seconds after which a client closes its connection.
+
+    ``None``: the last request asks the server to close the connection.
+    """
     receive_buffer: int | None = None
-    """``SO_RCVBUF``, which bounds the window that is offered; ``None``: as the kernel tunes it."""
+    """``SO_RCVBUF``, which limits the advertised window; ``None`` for the kernel's default."""
     ready: str | None = None
-    """A file that is waited for: the server makes it when it takes connections, with `FAILED` in it if it cannot."""
+    """File that the server creates when it accepts connections.
+
+    It contains `FAILED` if the server cannot.
+    """
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
-        """Read what `to_json` wrote."""
+        """Return the plan that `to_json` has converted."""
         return cls(**json.loads(text))
 
     def to_json(self) -> str:
@@ -85,37 +97,41 @@ class Plan:
 
 @dataclass(slots=True, kw_only=True)
 class Fetch:
-    """What one connection fetched; times are in seconds from its own start, but ``start_s`` from the run's."""
+    """Result of one connection.
+
+    Times are in seconds from the start of the connection, except ``start_s``, which is from the
+    start of the run.
+    """
 
     fetch: int
     client_port: int
     size_bytes: int
-    """Of all its files."""
+    """Total size of its files."""
     objects: int
-    """How many files that is."""
+    """Number of its files."""
     start_s: float
     connect_s: float | None = None
-    """Until the connection was established."""
+    """Time until the connection is established."""
     first_byte_s: float | None = None
     completion_s: float | None = None
-    """Until all was there, and equal to the files."""
+    """Time until all files have been received and are correct."""
     idle_s: float = 0.0
-    """Of this, the time in which no request was under way."""
+    """Part of ``completion_s`` without an active request."""
     received_bytes: int = 0
-    """Of the files, compared and found equal."""
+    """Received bytes of the files that are correct."""
     head_bytes: int = 0
-    """Of the responses' heads."""
+    """Received bytes of the responses' headers."""
     window_bytes: int | None = None
-    """The window offered at the end; the kernel may not tell."""
+    """Advertised window at the end; ``None`` if the kernel does not report it."""
     segment_bytes: int | None = None
-    """The payload of the server's full-sized segments, as the kernel has seen it."""
+    """Payload of the server's full-sized segments, as estimated by the kernel."""
     failure: str = ""
-    """Why it did not complete: what went wrong in a few words."""
+    """Short reason if the fetch is incomplete, otherwise empty."""
 
 
 @functools.lru_cache(maxsize=AT_ONCE)
 def content(size: int) -> bytes:
-    """The bytes of the file of this size: noise, so that a byte in the wrong place is noticed.
+    """Return the content of the file of a size: random bytes, so that a misplaced byte differs.
 
     >>> len(content(428)), content(428) == content(429)[:428]
     (428, False)
@@ -124,18 +140,18 @@ def content(size: int) -> bytes:
 
 
 def file_name(size: int) -> str:
-    """The name that the file of this size is served by."""
+    """Return the name of the file of a size."""
     return f"{size}.bin"
 
 
 def write_files(sizes: Sequence[int], folder: Path) -> None:
-    """Write the files to be served."""
+    """Write the files for the server."""
     for size in set(sizes):
         (folder / file_name(size)).write_bytes(content(size))
 
 
 class _Connection:
-    """A fetch on its way."""
+    """State of an active fetch."""
 
     __slots__ = ("begun", "deadline", "files", "head", "idle_from", "place", "socket", "told")
 
@@ -147,17 +163,17 @@ class _Connection:
         self.deadline = deadline
         self.socket = one
         self.files = deque(files)
-        """The sizes of those that are not all there; the first is being fetched."""
+        """Sizes of the incomplete files, of which the first one is being fetched."""
         self.head: bytearray | None = bytearray()
-        """What came of the head; ``None`` once it is complete."""
+        """Received bytes of the response's header; ``None`` when it is complete."""
         self.place = 0
-        """How much of the file is there."""
+        """Number of received bytes of the file."""
         self.idle_from = 0.0
-        """Since when no request is under way, where one will follow."""
+        """Start of the idle time before the next request."""
 
 
 class Clients:
-    """Makes the fetches of a plan: one thread, one epoll, no connection waits for another."""
+    """The clients of a plan, with one thread and one epoll, without blocking."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -165,17 +181,17 @@ class Clients:
         self._poll = select.epoll()
         self._open: dict[int, _Connection] = {}
         self._by_start: deque[_Connection] = deque()
-        """In order of their deadlines: patience is the same for all."""
+        """Connections in the order of their deadlines, as all have the same time limit."""
         self._ended: list[Fetch] = []
         self._buffer = bytearray(65_536)
         self._ports = iter(range(FIRST_PORT, FIRST_PORT + MOST))
         self._began = 0.0
         self._later: list[tuple[float, int, Callable[[], None]]] = []
-        """A heap: what is to be done when, in the order of being noted where the time is the same."""
+        """Heap of future actions by time, and in order of insertion for the same time."""
         self._noted = itertools.count()
 
     def run(self) -> list[Fetch]:
-        """Make them all, and return them in the order of their ends."""
+        """Make all fetches, and return them in the order of their ends."""
         plan = self._plan
         progress = os.open(plan.progress, os.O_WRONLY | os.O_CREAT, 0o600)
         self._began = time.monotonic()
@@ -241,18 +257,18 @@ class Clients:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, plan.receive_buffer)
         one.connect_ex(
             (self._address, plan.port)
-        )  # what comes of it is seen when the socket is writable
+        )  # the socket becomes writable when the result is known
         connection = _Connection(told, now, now + plan.patience_s, one, plan.sizes[number])
         self._open[one.fileno()] = connection
         self._by_start.append(connection)
         self._poll.register(one.fileno(), select.EPOLLOUT)
 
     def _bind(self, one: socket.socket) -> int:
-        """Bind the next port that nobody has."""
+        """Bind the next free port."""
         while True:
             port = next(self._ports, None)
             if port is None:
-                raise OSError(errno.EADDRINUSE, "no port is left")
+                raise OSError(errno.EADDRINUSE, "no free port")
             try:
                 one.bind(("", port))
             except OSError as error:
@@ -301,26 +317,26 @@ class Clients:
         self._poll.modify(connection.socket.fileno(), select.EPOLLIN)
 
     def _request(self, connection: _Connection) -> str:
-        """Ask for the next file; return what is wrong with that, if anything."""
+        """Request the next file. Return the error, or an empty text."""
         lines = [f"GET /{file_name(connection.files[0])} HTTP/1.1", f"Host: {self._address}"]
         if len(connection.files) == 1 and self._plan.linger_s is None:
             lines.append("Connection: close")
         try:
             connection.socket.send(
                 "\r\n".join([*lines, "", ""]).encode()
-            )  # an empty send buffer takes it whole
+            )  # the send buffer is empty and holds the whole request
         except OSError as error:
             return f"send: {error.strerror}"
         return ""
 
     def _take(self, connection: _Connection, chunk: memoryview) -> str:
-        """Compare what came with what should; return what is wrong with it, if anything."""
+        """Compare received bytes with the expected ones. Return the error, or an empty text."""
         told = connection.told
         if told.first_byte_s is None:
             told.first_byte_s = time.monotonic() - connection.begun
         if connection.head is not None:
             if not connection.files:
-                return "wrong bytes"  # behind the last
+                return "wrong bytes"  # bytes after the last response
             connection.head += chunk
             end = connection.head.find(b"\r\n\r\n")
             if end < 0:
@@ -362,7 +378,7 @@ class Clients:
         return self._plan.opens[number] if self._plan.opens else ()
 
     def _go_on(self, connection: _Connection) -> None:
-        """Make the request that follows an idle time."""
+        """Send the request after an idle time."""
         if connection.socket.fileno() < 0:
             return  # it has ended in the meantime
         connection.told.idle_s += time.monotonic() - connection.idle_from
@@ -371,9 +387,9 @@ class Clients:
             self._end(connection, failure)
 
     def _close(self, connection: _Connection) -> None:
-        """Send a FIN; the connection ends when the server's has come."""
+        """Send a FIN. The connection ends when the server's FIN arrives."""
         if connection.socket.fileno() >= 0:
-            with contextlib.suppress(OSError):  # the server may have reset it just now
+            with contextlib.suppress(OSError):  # the server may have reset the connection
                 connection.socket.shutdown(socket.SHUT_WR)
 
     def _give_up(self, now: float) -> None:
@@ -395,7 +411,11 @@ class Clients:
         self._note_end(connection.told, opened=len(connection.files) < connection.told.objects)
 
     def _note_end(self, told: Fetch, *, opened: bool) -> None:
-        """Keep what was fetched. Connections that its first file was to open are not made if that is missing."""
+        """Record the result of a connection.
+
+        Without ``opened``, its first file is missing, and the connections that depend on this file
+        are recorded as failed.
+        """
         self._ended.append(told)
         if not opened:
             for other in self._opens(told.fetch):
@@ -415,7 +435,7 @@ def _wrong_head(head: bytes, size: int) -> str:
 
 
 def raise_file_limit(sockets: int) -> None:
-    """Have room for so many sockets, as far as the system allows."""
+    """Raise the limit of open files for ``sockets`` sockets, as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = sockets + 64
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -426,7 +446,7 @@ def raise_file_limit(sockets: int) -> None:
 
 
 def _is_ready(file: Path) -> bool:
-    """Wait for the server's file."""
+    """Wait for the server's file, and return whether the server accepts connections."""
     until = time.monotonic() + READY_S
     while not file.exists():
         if time.monotonic() > until:
@@ -440,7 +460,7 @@ def main(arguments: Sequence[str]) -> int:
     plan = Plan.from_json(Path(arguments[0]).read_text(encoding="utf-8"))
     raise_file_limit(len(plan.sizes))
     if plan.ready is not None and not _is_ready(Path(plan.ready)):
-        sys.stderr.write(f"error: no server takes connections, nor did within {READY_S:g} s\n")
+        sys.stderr.write(f"error: the server did not accept connections within {READY_S:g} s\n")
         return 1
     ended = Clients(plan).run()
     with Path(arguments[1]).open("w", encoding="utf-8") as out:

@@ -1,4 +1,7 @@
-"""What is measured in one go: a path, its senders, the files fetched, for how long. Also how it is simulated."""
+"""The description of an experiment: path, senders, files and duration.
+
+`Experiment.simulated` gives the scenario that simulates the same experiment.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +26,27 @@ from tcpsf.scenario import (
 )
 
 Acks = Literal["kernel", "delayed"]
-"""How the clients acknowledge: as their kernel does, or delayed from the first segment on (``TCP_QUICKACK`` off)."""
+"""Acknowledgments of the clients.
+
+They are the kernel's default, or delayed from the first segment on (``TCP_QUICKACK`` off).
+"""
 
 Through = Literal["server", "proxy"]
-"""Who has the senders: `tcpsf serve`, or `tcpsf proxy` in front of a server of the kernel's TCP."""
+"""The process with the senders.
+
+It is `tcpsf serve`, or `tcpsf proxy` in front of a server with the kernel's TCP.
+"""
 
 PathLoss = PacketLoss | ByteLoss | LinearLoss | BurstLoss
 
 KERNEL_MSS = 1460
-"""What the clients announce; timestamps take 12 bytes of it in each segment."""
+"""MSS that the clients announce, of which timestamps need 12 bytes in each segment."""
 
 KERNEL_SYN_TIMEOUT = "1s"
-"""After which Linux repeats a SYN."""
+"""Timeout after which Linux retransmits a SYN."""
 
 DELAYED_ACK = "40ms"
-"""The least delay of Linux's delayed acknowledgments."""
+"""Minimum delay of delayed acknowledgments in Linux."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,49 +54,49 @@ class Kernel:
     """This machine's own TCP as the sender."""
 
     congestion: str = "reno"
-    """Its congestion control, by the kernel's name."""
+    """Congestion control, by the kernel's name."""
     initial_window: int = 2
-    """Segments: the `initcwnd` of its route to the clients."""
+    """Initial window in segments: the `initcwnd` of the route to the clients."""
 
     @property
     def name(self) -> str:
-        """How it is called among the senders."""
+        """Name of the kernel among the senders."""
         return f"kernel {self.congestion} / iw={self.initial_window}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """Fetches over one emulated path, from `tcpsf serve` or `tcpsf proxy` with senders by turns, or from the kernel."""
+    """Fetches over one emulated path from tcpsf's server or proxy, or from the kernel."""
 
     name: str
     latency_ms: int
-    """Extra delay of what the server sends."""
+    """Additional delay of the packets from the server."""
     loss: PathLoss
-    """Loss of what the server sends."""
+    """Loss of the packets from the server."""
     senders: tuple[str, ...] = ()
-    """The server's or proxy's senders, which take turns connection by connection."""
+    """Senders of the server or proxy, which alternate with each connection."""
     through: Through = "server"
-    """Who has these senders."""
+    """The process with these senders."""
     kernel: Kernel | None = None
-    """Who serves in place of them."""
+    """The kernel as the server, instead of `senders`."""
     latency_up_ms: int = 0
-    """Extra delay of what the clients send."""
+    """Additional delay of the packets from the clients."""
     loss_up: PathLoss | None = None
-    """Loss of what the clients send."""
+    """Loss of the packets from the clients."""
     receive_buffer: int | None = None
-    """Bytes: the clients' ``SO_RCVBUF``; ``None``: the kernel tunes it."""
+    """``SO_RCVBUF`` of the clients in bytes; ``None`` for the kernel's automatic size."""
     sizes: tuple[int, ...] | range
     """File sizes in bytes, equally likely."""
     rate: float
-    """Connections begun per second, as a Poisson process; with `browsing` sessions."""
+    """Connections, or sessions with `browsing`, that start per second in a Poisson process."""
     duration_s: float
-    """For how long they are begun."""
+    """Time in seconds during which connections start."""
     patience_s: float = 30.0
-    """After so long a connection is given up."""
+    """Time limit of a connection in seconds."""
     objects: int = 1
-    """Files that a connection fetches, one after the other."""
+    """Number of files that a connection fetches, one after the other."""
     browsing: Browsing | None = None
-    """Sessions of browsers, in place of connections that carry `objects` files each."""
+    """Sessions of browsers, instead of connections with `objects` files each."""
     acks: Acks = "kernel"
     rto_min: str = "200ms"
     seed: int = 1
@@ -97,28 +106,30 @@ class Experiment:
         if not self.variants or not self.sizes:
             raise TcpsfError(
                 f"{where}: it has no {'sizes' if self.variants else 'senders'}",
-                hint="name one at least",
+                hint="give at least one",
             )
         if self.senders and self.kernel is not None:
             raise TcpsfError(
-                f"{where}: it has senders, and the kernel as well",
-                hint="make an experiment of each",
+                f"{where}: it has both `senders` and `kernel`",
+                hint="make one experiment for each",
             )
         if self.through == "proxy" and self.kernel is not None:
-            raise TcpsfError(f"{where}: the kernel is no proxy", hint="name senders")
+            raise TcpsfError(f"{where}: the kernel is no proxy", hint="give `senders`")
         if self.browsing is not None and self.objects != 1:
             raise TcpsfError(
-                f"{where}: it has sessions of browsers, and {self.objects} files for each connection as well",
-                hint="leave `objects` out: the page decides how many files a connection carries",
+                f"{where}: it has both sessions of browsers "
+                f"and {self.objects} files per connection",
+                hint="omit `objects`: the page determines the number of files per connection",
             )
         if self.kernel is not None and self.kernel.initial_window < 1:
             raise TcpsfError(
                 f"{where}: the kernel's initial window is {self.kernel.initial_window}",
-                hint="1 segment or more",
+                hint="it must be at least 1 segment",
             )
         if self.receive_buffer is not None and self.receive_buffer < 1:
             raise TcpsfError(
-                f"{where}: the receive buffer is {self.receive_buffer}", hint="1 byte or more"
+                f"{where}: the receive buffer is {self.receive_buffer}",
+                hint="it must be at least 1 byte",
             )
         for what, value in (
             ("rate", self.rate),
@@ -132,31 +143,33 @@ class Experiment:
             what = "fetches" if self.browsing is None else "sessions"
             raise TcpsfError(
                 f"{where}: {self.rate:g} {what} per second for {self.duration_s:g} s are too many",
-                hint=f"a run has ports for {int(0.9 * MOST / each)} {what}",
+                hint=f"there are ports for {int(0.9 * MOST / each)} {what}",
             )
         if min(self.sizes) < 1:
             raise TcpsfError(
-                f"{where}: a size is {min(self.sizes)}", hint="a file has 1 byte at least"
+                f"{where}: a size is {min(self.sizes)}", hint="it must be at least 1 byte"
             )
         if self.objects < 1:
             raise TcpsfError(
-                f"{where}: a connection fetches {self.objects} files", hint="1 or more"
+                f"{where}: a connection fetches {self.objects} files", hint="it must be at least 1"
             )
         if min(self.latency_ms, self.latency_up_ms) < 0:
             raise TcpsfError(
                 f"{where}: the latency is {min(self.latency_ms, self.latency_up_ms)} ms",
-                hint="0 or more",
+                hint="it must be at least 0",
             )
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """The names of those who send."""
+        """Names of all senders, including the kernel."""
         return self.senders if self.kernel is None else (*self.senders, self.kernel.name)
 
     def fetches(self) -> tuple[list[float], list[list[int]]]:
-        """When each connection or session begins, in seconds, and its files' sizes; the same for the same seed."""
-        # The number of the seed and what must not depend on each other: sizes, and the turns of the
-        # senders.
+        """Return the start time in seconds and the file sizes of each connection or session.
+
+        They depend only on the seed.
+        """
+        # Separate random streams: arrival times must be independent of sizes and of the senders.
         arrivals = random.Random(f"{self.seed}/arrivals")  # noqa: S311  not for secrets
         sizes = random.Random(f"{self.seed}/sizes")  # noqa: S311
         gaps = iter(lambda: arrivals.expovariate(self.rate), None)
@@ -171,7 +184,7 @@ class Experiment:
         ]
 
     def connections(self) -> Connections:
-        """What each connection does, whoever sends; the same for the same seed."""
+        """Return the connections, which depend on the seed and not on the senders."""
         return connections(*self.fetches(), self.browsing, random.Random(f"{self.seed}/parsing"))  # noqa: S311
 
     def to_dict(self) -> dict[str, Any]:
@@ -185,10 +198,10 @@ class Experiment:
         }
 
     def simulated(self, sender: str, *, head_bytes: int, flows: int) -> Scenario:
-        """Return the same for the simulator, with some ``flows`` of one sender.
+        """Return the scenario of the same path for the simulator, with about ``flows`` flows.
 
-        Nothing on the path depends on how many flows there are, so they may come at any rate.
-        ``head_bytes`` is how much longer than the file a response was.
+        All flows have the sender ``sender``. The path does not depend on the number of flows, so
+        that any arrival rate is possible. ``head_bytes`` is the length of a response's header.
         """
         rate = 100.0
         delayed = (
@@ -225,7 +238,7 @@ class Experiment:
                 mss=KERNEL_MSS,
                 timestamps=True,
                 rto_min=self.rto_min,
-                # What the client waits before it repeats its SYN: it comes before the server's own.
+                # The client's SYN timeout, which expires before the server's.
                 rto_initial=KERNEL_SYN_TIMEOUT,
             ),
         )

@@ -1,7 +1,8 @@
-"""The first process of an experiment's network: starts the servers, then the clients behind the emulated path.
+"""The first process in the network of an experiment, which starts the servers and the clients.
 
-``python -m tcpsf.live.inside FOLDER`` finds in FOLDER what `live.cell` put there and leaves the
-records there; ``--check`` in place of FOLDER only looks whether there can be such a network.
+``python -m tcpsf.live.inside FOLDER`` reads the files that `live.cell` wrote to FOLDER, and writes
+the records there. With ``--check`` instead of FOLDER, it only checks whether the network can be
+made.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ from tcpsf.errors import TcpsfError
 from tcpsf.live.network import die_with_parent, enter, turn_loopback_on
 
 READY_S = 20.0
-"""How long the server may take to answer."""
+"""Maximum time in seconds until the server accepts connections."""
 GRACE_S = 10.0
-"""How long a process may take to end when asked to."""
+"""Maximum time in seconds for a process to end after SIGTERM."""
 
 COMMANDS = "commands.json"
 FAILED = 3
-"""Exit status where an error has been told on standard error, as JSON."""
+"""Exit status after an error, which is on standard error as JSON."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the experiment in a folder."""
     signal.signal(signal.SIGTERM, _leave)
     die_with_parent()
-    with contextlib.suppress(OSError):  # a user cannot
+    with contextlib.suppress(OSError):  # an unprivileged user is not allowed to
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     try:
         enter()
@@ -57,7 +58,7 @@ def _run(folder: Path) -> None:
         if told["upstream"] is not None:
             turn_loopback_on()
             upstream.enter_context(_server(told["upstream"], folder, signal.SIGTERM))
-        if told["server"] is None:  # the link runs it
+        if told["server"] is None:  # the link runs the server
             _fetch(told["link"], folder)
             return
         with _server(told["server"], folder, signal.SIGINT):
@@ -66,7 +67,10 @@ def _run(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _server(told: Mapping[str, Any], folder: Path, farewell: signal.Signals) -> Iterator[None]:
-    """Run a server that takes connections in the block, and end it by a signal; it must end well."""
+    """Run a server during the block, and end it by the signal ``farewell``.
+
+    Raises `TcpsfError` if the server does not start, or does not end with status 0.
+    """
     what, log = told["what"], folder / told["log"]
     with _process(told["command"], log) as server:
         _wait_for(told["address"], told["port"], server, what, log)
@@ -87,7 +91,7 @@ def _fetch(command: Sequence[str], folder: Path) -> None:
 
 @contextlib.contextmanager
 def _process(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a process with its output in ``log.out`` and ``log.err``; it has ended when the block has."""
+    """Run a process during the block, with its output in ``log.out`` and ``log.err``."""
     with _file(log, "out") as out, _file(log, "err") as err:
         process = subprocess.Popen(  # noqa: S603  what `live.cell` wrote
             command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, preexec_fn=die_with_parent
@@ -95,7 +99,7 @@ def _process(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[byt
         try:
             yield process
         except SystemExit:
-            process.kill()  # nobody waits for what it would still write
+            process.kill()  # its remaining output is not needed
             raise
         finally:
             end(process)
@@ -106,7 +110,7 @@ def _file(log: Path, kind: str) -> IO[bytes]:
 
 
 def end(process: subprocess.Popen[Any]) -> None:
-    """End a process: by asking, then by force."""
+    """End a process with SIGTERM, and after `GRACE_S` seconds with SIGKILL."""
     if process.poll() is None:
         process.terminate()
         try:
@@ -119,7 +123,7 @@ def end(process: subprocess.Popen[Any]) -> None:
 def _wait_for(
     address: str, port: int, server: subprocess.Popen[bytes], what: str, log: Path
 ) -> None:
-    """Wait until a server takes connections."""
+    """Wait until a server accepts connections."""
     until = time.monotonic() + READY_S
     while time.monotonic() < until:
         if server.poll() is not None:

@@ -1,12 +1,11 @@
-"""A file server on the machine's own TCP, at the outer end of a link, or behind a proxy.
+"""A file server with the kernel's TCP, at the outer end of a link or behind a proxy.
 
-It keeps what the kernel tells of connections.
-
-``tcpsf link --outside "python -m tcpsf.live.kernel SERVING"`` with a file of `Serving` as JSON. It
-sets the initial window of the route to the clients, has the kernel forget what it learnt of earlier
-connections (``tcp_no_metrics_save``), and then serves files over HTTP/1.1 until it is asked to end,
-many connections at once. Without an initial window it needs no link: the upstream of `tcpsf proxy`
-is one that serves at 127.0.0.1.
+It records the kernel's data about each connection. The command is
+``tcpsf link --outside "python -m tcpsf.live.kernel SERVING"``, where SERVING is a file with
+`Serving` as JSON. The server sets the initial window of the route to the clients. It disables the
+kernel's cache of earlier connections (``tcp_no_metrics_save``). Then it serves files over HTTP/1.1
+on concurrent connections, until SIGTERM. Without an initial window it needs no link: the upstream
+of `tcpsf proxy` is such a server at 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from tcpsf.live.clients import FAILED, OUTSIDE, file_name, raise_file_limit
 from tcpsf.live.network import set_initial_window
 
 INSIDE = "TCPSF_LINK_INSIDE"
-"""Where a link tells the address of its command's end."""
+"""Environment variable with the address of the link's inner end."""
 SYSCTLS = (
     "tcp_no_metrics_save",
     "tcp_slow_start_after_idle",
@@ -43,46 +42,46 @@ SYSCTLS = (
     "tcp_frto",
     "tcp_rto_min_us",
 )
-"""What decides how it sends; a kernel may lack some."""
+"""Settings that affect the kernel's sender; some kernels do not have all of them."""
 SEND_BUFFER = 262_144
-"""Bytes: a file goes to the kernel at once, so that nothing but its TCP decides when it leaves."""
+"""Bytes. The kernel's buffer holds a whole file, so that only its TCP determines the timing."""
 LONGEST_REQUEST = 16_384
 LOOKED_EVERY_S = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """What to serve, and how."""
+    """Settings of the server."""
 
     folder: str
     port: int
     most: int
-    """Connections at a time."""
+    """Maximum number of concurrent connections."""
     variant: str
-    """How its records call the sender."""
+    """Name of the sender in the records."""
     congestion: str
     initial_window: int | None
-    """Segments, on the route to the clients of a link; ``None``: the kernel's own, wherever clients are."""
+    """Initial window in segments on the route to a link's clients; ``None`` for the default."""
     records: str
-    """A file for what the kernel tells: a line of JSON for each connection."""
+    """File for the records, with a line of JSON for each connection."""
     told: str
-    """A file for the kernel's version and settings."""
+    """File for the kernel's version and settings."""
     ready: str
-    """A file to make once connections are taken."""
+    """File that the server creates when it accepts connections."""
     address: str = ""
-    """Where connections are taken; empty: at every address."""
+    """Address of the server; empty for all addresses."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Record:
-    """A connection, as `live.result.DOCUMENTED` has it."""
+    """Record of a connection, with the columns of `live.result.DOCUMENTED`."""
 
     client_port: int
     variant: str
     segments: int = 0
     retransmitted_segments: int = 0
     fast_retransmits: int | None = None
-    """The kernel counts them for all connections together only."""
+    """Unknown: the kernel counts them only for all connections together."""
     timeouts: int | None = None
     syn_timeouts: int = 0
     srtt_s: float = 0.0
@@ -92,7 +91,7 @@ class Record:
 
 
 class _Connection:
-    """A client that is served."""
+    """A connection of a client."""
 
     __slots__ = ("first", "last", "record", "rest", "said", "socket")
 
@@ -100,22 +99,22 @@ class _Connection:
         self.socket = one
         self.first = tcp_info.read(one)
         self.said = bytearray()
-        """What came of a request."""
+        """Received bytes of a request."""
         self.rest = memoryview(b"")
-        """What the kernel has not taken of the answer."""
+        """Rest of the response that the kernel has not accepted."""
         self.last = False
-        """Whether the client wants nothing after that."""
+        """Whether this is the last response on the connection."""
         self.record = Record(
             client_port=port,
             variant=variant,
             rto_first_s=self.first.rto_s,
-            # A new connection has counted its SYN.
+            # On a new connection, retransmissions of the SYN-ACK have been counted.
             syn_timeouts=self.first.retransmitted_segments,
         )
 
 
 class Server:
-    """Answers requests for files: one thread, one epoll, no connection waits for another."""
+    """A server of files with one thread and one epoll, without blocking."""
 
     def __init__(self, serving: Serving) -> None:
         self._folder = Path(serving.folder)
@@ -130,14 +129,14 @@ class Server:
         self._poll.register(self._socket.fileno(), select.EPOLLIN)
 
     def end(self, *_signal: object) -> None:
-        """Have `run` return soon."""
+        """Make `run` return soon."""
         self._ending = True
 
     def run(self) -> list[Record]:
-        """Serve until `end`, and return what there was to tell of each connection."""
+        """Serve until `end`, and return the records of all connections."""
         while not self._ending:
             self._look(LOOKED_EVERY_S)
-        self._look(0.0)  # a FIN that has come by now has come in time
+        self._look(0.0)  # process FINs that have arrived
         for each in list(self._open.values()):
             self._close(each, "open")
         self._socket.close()
@@ -145,7 +144,7 @@ class Server:
         return self._records
 
     def _look(self, patience_s: float) -> None:
-        """Do what there is to do for every connection, once."""
+        """Process the events of all connections once."""
         for handle, _ in self._poll.poll(patience_s, len(self._open) + 1):
             if handle == self._socket.fileno():
                 self._accept()
@@ -204,7 +203,7 @@ class Server:
             return
         connection.rest = connection.rest[sent:]
         if connection.last and not connection.rest:
-            with contextlib.suppress(OSError):  # it may have reset the connection just now
+            with contextlib.suppress(OSError):  # the client may have reset the connection
                 connection.socket.shutdown(socket.SHUT_WR)
         wanted = select.EPOLLOUT if connection.rest else select.EPOLLIN
         self._poll.modify(connection.socket.fileno(), wanted)
@@ -224,7 +223,11 @@ class Server:
 
 
 def listening(port: int, *, congestion: str, address: str = "") -> socket.socket:
-    """Make the socket that takes connections, with a congestion control by the kernel's name; empty: every address."""
+    """Make a listening socket with one of the kernel's congestion controls.
+
+    An empty ``address`` stands for all addresses. Raises `TcpsfError` if the kernel does not have
+    the congestion control.
+    """
     one = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
@@ -232,7 +235,7 @@ def listening(port: int, *, congestion: str, address: str = "") -> socket.socket
         one.close()
         raise TcpsfError(
             f"cannot send with the kernel's `{congestion}`: {(error.strerror or str(error)).lower()}",
-            hint="`sysctl net.ipv4.tcp_available_congestion_control` names those that it has",
+            hint="`sysctl net.ipv4.tcp_available_congestion_control` lists those of this kernel",
         ) from None
     one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
     one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -243,7 +246,7 @@ def listening(port: int, *, congestion: str, address: str = "") -> socket.socket
 
 
 def settings() -> dict[str, Any]:
-    """The kernel's version, and how it is set here."""
+    """Return the kernel's version and settings."""
     folder = Path("/proc/sys/net/ipv4")
     found = {
         name: (folder / name).read_text(encoding="ascii").strip()
@@ -254,7 +257,7 @@ def settings() -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serve until asked to end."""
+    """Serve until SIGTERM."""
     serving = Serving(**json.loads(Path(arguments[0]).read_text(encoding="utf-8")))
     try:
         Path("/proc/sys/net/ipv4/tcp_no_metrics_save").write_text("1", encoding="ascii")
@@ -268,7 +271,7 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     signal.signal(signal.SIGTERM, server.end)
     Path(serving.told).write_text(json.dumps(settings()), encoding="utf-8")
-    write(Path(serving.ready), b"")  # nobody shall read half a word
+    write(Path(serving.ready), b"")  # an atomic write, so that readers never see a partial word
     records = server.run()
     with Path(serving.records).open("w", encoding="utf-8") as out:
         out.writelines(json.dumps(asdict(each)) + "\n" for each in records)

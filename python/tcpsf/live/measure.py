@@ -1,9 +1,9 @@
-"""What is read from the flows of an experiment, live or simulated, each value with its 95 % interval.
+"""Estimates from the flows of an experiment, live or simulated, with 95 % intervals.
 
-A frame has a row a flow, with the columns of `COLUMNS`. The path has no queue and loses at random,
-so flows are independent and each is one observation. Shares have Wilson's intervals, of as many
-observations as the scatter among flows amounts to (`stats.share`); senders have flows of their own,
-so a difference is one of independent estimates.
+A frame has one row per flow, with the columns of `COLUMNS`. The path has no queue and random loss,
+so that flows are independent and each flow is one observation. Shares have Wilson's intervals, with
+an effective number of observations from the variance among flows (`stats.share`). Senders have
+different flows, so that differences are between independent estimates.
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ if TYPE_CHECKING:
 COLUMNS = {
     "variant": "the sender's name",
     "size_bytes": "size of the file",
-    "completion_s": "from the client's connect() until it has the last byte; empty if it never had",
-    "idle_s": "of this, the time in which no request was under way",
-    "server_s": "from the client's SYN until both ends had closed, at the server; empty for the kernel",
-    "fast_retransmits": "times the sender entered fast recovery",
-    "timeouts": "times its retransmission timer expired, each step of the back-off counted",
-    "rto_s": "its timer at the end of the connection; empty where that is not known",
+    "completion_s": "time from the client's connect() to the last byte; empty if incomplete",
+    "idle_s": "part of `completion_s` without an active request",
+    "server_s": "time at the server from the SYN until both ends have closed; empty for the kernel",
+    "fast_retransmits": "number of fast recoveries of the sender",
+    "timeouts": "number of retransmission timeouts of the sender, with each step of the back-off",
+    "rto_s": "retransmission timeout at the end of the connection; empty if unknown",
 }
-"""What the functions here read."""
+"""Columns that the functions of this module read."""
 
 
 def of(flows: pl.DataFrame, sender: str) -> pl.DataFrame:
-    """The flows of one sender."""
+    """Return the flows of one sender."""
     import polars as pl
 
     return flows.filter(pl.col("variant").cast(pl.String) == sender)
 
 
 def recoveries(flows: pl.DataFrame) -> int:
-    """Losses noticed, by whatever means."""
+    """Return the number of detected losses: fast recoveries and timeouts."""
     return int((flows["fast_retransmits"] + flows["timeouts"]).sum())
 
 
 def fast_percent(flows: pl.DataFrame) -> stats.Estimate | None:
-    """Fast recoveries among the recoveries, in per cent."""
+    """Percentage of fast recoveries among all recoveries."""
     return _share(flows, "fast_retransmits")
 
 
 def timeout_percent(flows: pl.DataFrame) -> stats.Estimate | None:
-    """Expiries of the timer among the recoveries, in per cent."""
+    """Percentage of timeouts among all recoveries."""
     return _share(flows, "timeouts")
 
 
@@ -58,7 +58,7 @@ def _share(flows: pl.DataFrame, column: str) -> stats.Estimate | None:
 
 
 def timer_ms(flows: pl.DataFrame) -> stats.Estimate | None:
-    """Mean of the retransmission timer at the end, in milliseconds."""
+    """Mean retransmission timeout at the end of connections, in milliseconds."""
     found = stats.mean(flows["rto_s"].drop_nulls().to_list(), possible=stats.POSITIVE)
     return None if found is None else found.scaled(1e3)
 
@@ -69,33 +69,36 @@ def completion_s(flows: pl.DataFrame) -> stats.Estimate | None:
 
 
 def busy_s(flows: pl.DataFrame) -> stats.Estimate | None:
-    """Mean completion time at the client without idle times, in seconds, of the flows that completed."""
+    """Mean completion time of completed flows at the client without idle times, in seconds."""
     return stats.mean(
         (flows["completion_s"] - flows["idle_s"]).drop_nulls().to_list(), possible=stats.POSITIVE
     )
 
 
 def server_s(flows: pl.DataFrame) -> stats.Estimate | None:
-    """Mean completion time at the server in seconds, from the SYN until both ends had closed, idle times included."""
+    """Mean completion time at the server in seconds, idle times included.
+
+    It is the time from the SYN until both ends have closed.
+    """
     return stats.mean(flows["server_s"].drop_nulls().to_list(), possible=stats.POSITIVE)
 
 
 def shorter_than(flows: pl.DataFrame, size_bytes: int) -> pl.DataFrame:
-    """The flows that carried less than so many bytes of files."""
+    """Return the flows that carried less than ``size_bytes`` bytes of files."""
     import polars as pl
 
     return flows.filter(pl.col("size_bytes") < size_bytes)
 
 
 def from_size(flows: pl.DataFrame, size_bytes: int) -> pl.DataFrame:
-    """The flows that carried so many bytes of files or more."""
+    """Return the flows that carried at least ``size_bytes`` bytes of files."""
     import polars as pl
 
     return flows.filter(pl.col("size_bytes") >= size_bytes)
 
 
 def with_a_loss(flows: pl.DataFrame) -> pl.DataFrame:
-    """The flows in which a loss was noticed."""
+    """Return the flows in which the sender detected a loss."""
     import polars as pl
 
     return flows.filter(pl.col("fast_retransmits") + pl.col("timeouts") > 0)
@@ -106,8 +109,9 @@ def saved_s(
     framed: pl.DataFrame,
     read: Callable[[pl.DataFrame], stats.Estimate | None] = busy_s,
 ) -> stats.Estimate | None:
-    """Table III's ΔCT_loss: Classic's mean time less the other's, over flows in which a loss was noticed.
+    """ΔCT_loss of Table III: mean time of Classic minus that of the framed sender, in seconds.
 
-    ``read`` is the time: `server_s` as the paper has it, or `busy_s`, the client's.
+    Only flows with a detected loss count. ``read`` estimates the time: `server_s` as in the paper,
+    or `busy_s` at the client.
     """
     return stats.apart(read(with_a_loss(classic)), read(with_a_loss(framed)))

@@ -1,4 +1,7 @@
-"""A network of one's own for a process, and a route's initial window: what Python has late or not at all."""
+"""A separate network namespace for a process, and the initial window of a route.
+
+Python offers these functions only in recent versions, or not at all.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +31,10 @@ TUN = Path("/dev/net/tun")
 
 
 def enter() -> None:
-    """Move this process, which must have one thread, into a new network namespace that forwards packets.
+    """Move this process into a new network namespace that forwards packets.
 
-    Without privilege it gets a user namespace as well, in which it is root.
+    The process must have one thread. An unprivileged process also gets a user namespace, in which
+    it is root. Raises `TcpsfError` if this is not possible.
     """
     try:
         _unshare(CLONE_NEWNET)
@@ -45,26 +49,30 @@ def enter() -> None:
     except PermissionError as error:
         raise TcpsfError(
             f"cannot open `{TUN}`: {_reason(error)}",
-            hint=f"run it as root, or let everybody open it, as most systems do: `chmod 666 {TUN}`",
+            hint=f"run it as root, or allow all users to open it, as on most systems: "
+            f"`chmod 666 {TUN}`",
         ) from None
     except OSError as error:
         raise TcpsfError(
             f"cannot open `{TUN}`: {_reason(error)}",
-            hint="load the module `tun`; in a container, hand the device in (`--device /dev/net/tun`)",
+            hint="load the module `tun`; in a container, pass the device (`--device /dev/net/tun`)",
         ) from None
     for family in ("ipv4/ip_forward", "ipv6/conf/all/forwarding"):
-        with contextlib.suppress(FileNotFoundError):  # a kernel without IPv6
+        with contextlib.suppress(FileNotFoundError):  # the kernel may not have IPv6
             _write(
                 Path("/proc/sys/net") / family,
                 "1",
-                "let packets through from one device to the other",
+                "forward packets between devices",
             )
 
 
 def _limit(error: OSError) -> str:
-    """What stands in the way of a namespace, apart from privilege."""
+    """Return a hint for an error other than missing privilege."""
     if error.errno in (errno.ENOSPC, errno.EUSERS):
-        return "there are too many already: raise the limits `sysctl user.max_net_namespaces user.max_user_namespaces`"
+        return (
+            "there are too many namespaces: raise the limits "
+            "`sysctl user.max_net_namespaces user.max_user_namespaces`"
+        )
     return "the kernel needs CONFIG_NET_NS"
 
 
@@ -75,8 +83,9 @@ def _enter_as_user() -> None:
     except OSError as error:
         raise TcpsfError(
             f"cannot make a network namespace: {_reason(error)}",
-            hint="run it as root, or let users have namespaces (sysctl kernel.unprivileged_userns_clone, "
-            "user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)",
+            hint="run it as root, or allow users to make namespaces (sysctl "
+            "kernel.unprivileged_userns_clone, user.max_user_namespaces, "
+            "kernel.apparmor_restrict_unprivileged_userns)",
         ) from None
     what = "become root in a user namespace"
     _write(Path("/proc/self/setgroups"), "deny", what)
@@ -85,13 +94,13 @@ def _enter_as_user() -> None:
 
 
 def die_with_parent() -> None:
-    """Have the kernel end this process when its parent ends."""
+    """Make the kernel kill this process when its parent ends."""
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def turn_loopback_on() -> None:
-    """Have 127.0.0.1 answer in this network namespace, with ports for as many connections to it as there are."""
+    """Enable 127.0.0.1 in this network namespace, with the full range of local ports."""
     what = "turn the loopback device on"
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         try:
@@ -101,15 +110,16 @@ def turn_loopback_on() -> None:
             fcntl.ioctl(one, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", flags | _IFF_UP))
         except OSError as error:
             raise TcpsfError(
-                f"cannot {what}: {_reason(error)}", hint="it needs a network namespace of its own"
+                f"cannot {what}: {_reason(error)}", hint="it needs its own network namespace"
             ) from None
     _write(Path("/proc/sys/net/ipv4/ip_local_port_range"), "1024 65535", what)
 
 
 def set_initial_window(outside: str, inside: str, segments: int) -> None:
-    """Have the kernel begin its connections to ``inside`` with so many segments, by way of the device at ``outside``.
+    """Set the kernel's initial window for connections to ``inside``, in segments.
 
-    ``initcwnd`` of ip-route(8), for which there is no other way in: rtnetlink(7).
+    The route leads through the device with the address ``outside``. The setting is ``initcwnd`` of
+    ip-route(8), which is only accessible by rtnetlink(7).
     """
     address = socket.inet_aton(inside)
     metric = _attribute(_RTAX_INITCWND, struct.pack("=I", segments))
@@ -123,12 +133,13 @@ def set_initial_window(outside: str, inside: str, segments: int) -> None:
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as one:
         one.send(struct.pack("=IHHII", 16 + len(body), _RTM_NEWROUTE, flags, 1, 0) + body)
         answer = one.recv(4096)
-    # An acknowledgment is an error of 0.
+    # The kernel acknowledges the message with an error message of error number 0.
     (error,) = struct.unpack_from("=i", answer, 16)
     if error:
         raise TcpsfError(
-            f"cannot set an initial window of {segments} segments for `{inside}`: {os.strerror(-error).lower()}",
-            hint="it needs to be root in its network namespace",
+            f"cannot set an initial window of {segments} segments for `{inside}`: "
+            f"{os.strerror(-error).lower()}",
+            hint="the process must be root in its network namespace",
         )
 
 
@@ -138,14 +149,14 @@ def _attribute(kind: int, content: bytes) -> bytes:
 
 
 def _device_at(address: str) -> int:
-    """The number of the device that has an address."""
+    """Return the index of the device with an address."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         for number, name in socket.if_nameindex():
-            with contextlib.suppress(OSError):  # it has none
+            with contextlib.suppress(OSError):  # the device may have no address
                 told = fcntl.ioctl(one, _SIOCGIFADDR, struct.pack("16s24x", name.encode()))
                 if told[20:24] == socket.inet_aton(address):
                     return number
-    raise TcpsfError(f"cannot find the link's device: none has the address `{address}`")
+    raise TcpsfError(f"cannot find the link's device: no device has the address `{address}`")
 
 
 def _unshare(what: int) -> None:
@@ -166,7 +177,7 @@ def _write(file: Path, text: str, what: str) -> None:
     except OSError as error:
         raise TcpsfError(
             f"cannot {what}: `{file}`: {_reason(error)}",
-            hint="run it as root, outside of a container that forbids it",
+            hint="run it as root; a container may not allow it",
         ) from None
 
 

@@ -1,4 +1,7 @@
-"""What an experiment leaves behind: a row a fetch, and what the link did. Kept on disk for an attempt that goes on."""
+"""Results of an experiment: a row for each fetch, and the statistics of the link.
+
+`LiveStore` keeps them on disk, so that an interrupted command can continue.
+"""
 
 from __future__ import annotations
 
@@ -17,65 +20,65 @@ if TYPE_CHECKING:
     import polars as pl
 
 FORMAT = "tcpsf.live/3"
-"""What the files hold; counts up when experiments are made otherwise."""
+"""Format of the files. The number increases when the method of the experiments changes."""
 
 DOCUMENTED = {
     "flow": "number of the fetch, in order of starting",
     "variant": "the server's sender; empty if the server has no record of the connection",
     "size_bytes": "size of the file, or of all files that the connection carries",
-    "objects": "how many files that is",
-    "start_s": "when it began, from the beginning of the experiment",
-    "connect_s": "until the client's connection was established; this and the next two from its start",
-    "first_byte_s": "until the first byte of the answer was there",
-    "completion_s": "until all of the file was there and compared; empty if that did not happen",
-    "idle_s": "of this, the time in which no request was under way",
-    "received_bytes": "bytes of the file that came and were right",
-    "head_bytes": "bytes of the answer's head",
-    "failure": "why it did not complete; empty if it did",
-    "window_bytes": "window that the client offered when all was there; empty where its kernel does not tell",
-    "segment_bytes": "payload of the server's full-sized segments, as the client's kernel has seen it",
+    "objects": "number of these files",
+    "start_s": "start time, from the beginning of the experiment",
+    "connect_s": "time from the start until the client's connection is established",
+    "first_byte_s": "time from the start until the first byte of the response",
+    "completion_s": "time from the start until the file is complete and compared; else empty",
+    "idle_s": "part of `completion_s` without an active request",
+    "received_bytes": "correct bytes of the file that the client received",
+    "head_bytes": "bytes of the response's header",
+    "failure": "reason if the fetch is incomplete, otherwise empty",
+    "window_bytes": "client's advertised window at the end; empty if its kernel does not report it",
+    "segment_bytes": "payload of the server's full-sized segments, by the client's kernel",
     "client_port": "the client's port",
     "segments": "data segments that the server sent, retransmissions included",
-    "retransmitted_segments": "of these, sent again",
-    "fast_retransmits": "times the server entered fast recovery; empty for the kernel, which does not tell",
-    "timeouts": "times its retransmission timer expired, each step of the back-off counted",
-    "syn_timeouts": "times the timer of its SYN expired",
+    "retransmitted_segments": "segments that the server retransmitted",
+    "fast_retransmits": "number of the server's fast recoveries; empty for the kernel",
+    "timeouts": "number of its retransmission timeouts, with each step of the back-off",
+    "syn_timeouts": "number of its timeouts of the SYN",
     "srtt_s": "its smoothed round-trip time at the end",
-    "rto_first_s": "its retransmission timeout when the connection was open",
+    "rto_first_s": "its retransmission timeout when the connection is established",
     "rto_s": "its retransmission timeout at the end",
-    "server_s": "time at the server, from the client's SYN until both ends had closed; empty for the kernel",
-    "ending": "how the connection ended at the server",
+    "server_s": "time at the server from the SYN until both ends have closed; empty for the kernel",
+    "ending": "end of the connection at the server: finished, reset and others",
 }
-"""The columns of a fetch."""
+"""Columns of the table of fetches, with their meanings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
-    """An experiment and what was measured."""
+    """An experiment and its results."""
 
     experiment: Experiment
     flows: pl.DataFrame
-    """A row a fetch; columns as in `DOCUMENTED`."""
+    """One row per fetch, with the columns of `DOCUMENTED`."""
     link: dict[str, Any]
-    """The emulator's own statistics."""
+    """Statistics of the emulator."""
     server: dict[str, Any]
-    """The server's counters, or the kernel's version and settings."""
+    """Counters of the server, or version and settings of the kernel."""
 
     @property
     def answered(self) -> pl.DataFrame:
-        """The fetches that the server has a record of: those whose sender is known."""
+        """Fetches with a record at the server, for which the sender is known."""
         return self.flows.drop_nulls("variant")
 
 
 class LiveStore:
-    """A folder of finished experiments. A file that is cut short or altered counts as not there."""
+    """A folder of finished experiments. A truncated or changed file counts as missing."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
 
     def load(self, experiment: Experiment) -> Live | None:
-        """Return the experiment's result, if it is there and whole."""
+        """Return the result of an experiment, or ``None`` if it is missing or incomplete."""
         import polars as pl
 
         key = _key(experiment)
@@ -92,7 +95,7 @@ class LiveStore:
             return None
 
     def save(self, live: Live) -> None:
-        """File a result. What says that it is whole comes last."""
+        """Save a result. The file with the digest is written last."""
         key = _key(live.experiment)
         content = io.BytesIO()
         live.flows.write_parquet(content)

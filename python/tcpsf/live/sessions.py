@@ -1,9 +1,9 @@
-"""What a browser does in a session: it fetches a page and what the page embeds, over persistent connections.
+"""Sessions of a browser: a page and its embedded objects over persistent connections.
 
-The Smart Framing paper had browsers of its department as clients and says of their sessions that
-connections carried several requests with idle time between them, and were shut down after a timeout
-(section IV-C). It gives no numbers. Those here are the Web model of 3GPP2 C.R1002-0 (cdma2000
-Evaluation Methodology, 2004), and what HTTP/1.1 said then.
+In the Smart Framing paper the clients were browsers in the authors' department. The paper says that
+connections carried several requests with idle time between them, and were closed after a timeout
+(section IV-C). It gives no numbers. The numbers of this module are from the Web model of 3GPP2
+C.R1002-0 (cdma2000 Evaluation Methodology, 2004), and from HTTP/1.1 at that time.
 """
 
 from __future__ import annotations
@@ -17,20 +17,23 @@ from tcpsf.errors import TcpsfError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Browsing:
-    """Sessions of one page each; all connections of a session go to the same server."""
+    """Sessions of one page each. All connections of a session have the same server."""
 
     connections: int = 2
-    """Parallel connections at the most: RFC 2616 §8.1.4."""
+    """Maximum number of parallel connections: RFC 2616 §8.1.4."""
     shape: float = 1.1
-    """Of the Pareto distribution that the number of embedded objects comes from: 3GPP2 C.R1002-0."""
+    """Shape of the Pareto distribution for the number of embedded objects: 3GPP2 C.R1002-0."""
     scale: float = 2.0
-    """Its smallest value, which is subtracted."""
+    """Minimum of this distribution, which is subtracted."""
     cut: float = 55.0
-    """Its largest value: what is above counts as this."""
+    """Maximum of this distribution; larger values count as this value."""
     parsing_s: float = 0.13
-    """Seconds, mean of an exponential distribution: from the page's last byte to the next request. 3GPP2 C.R1002-0."""
+    """Mean time in seconds from the page's last byte to the next request.
+
+    The distribution is exponential: 3GPP2 C.R1002-0.
+    """
     linger_s: float = 1.0
-    """Seconds: the browser closes a connection that has been idle for so long. An assumption of this project."""
+    """Idle time in seconds after which the browser closes a connection: an assumption."""
 
     def __post_init__(self) -> None:
         for what, value, least in (
@@ -40,7 +43,9 @@ class Browsing:
             ("cut", self.cut, self.scale),
         ):
             if not least <= value < float("inf"):
-                raise TcpsfError(f"cannot browse: `{what}` is {value:g}", hint=f"{least:g} or more")
+                raise TcpsfError(
+                    f"cannot browse: `{what}` is {value:g}", hint=f"it must be at least {least:g}"
+                )
         for what, value in (("parsing_s", self.parsing_s), ("linger_s", self.linger_s)):
             if not 0.0 < value < float("inf"):
                 raise TcpsfError(f"cannot browse: `{what}` is {value:g}", hint="it must be above 0")
@@ -55,11 +60,11 @@ class Browsing:
         return round(min(drawn, self.cut) - self.scale)
 
     def parsed_s(self, chance: random.Random) -> float:
-        """Draw for how many seconds a page is parsed."""
+        """Draw the time in seconds for parsing a page."""
         return chance.expovariate(1.0 / self.parsing_s)
 
     def divided(self, sizes: Sequence[int]) -> list[list[int]]:
-        """Return the sizes that each connection carries: the page first, then what it embeds, in turn.
+        """Return the sizes for each connection: the page, then its embedded objects in rotation.
 
         >>> Browsing().divided([10, 1, 2, 3])
         [[10, 1, 3], [2]]
@@ -75,16 +80,16 @@ class Browsing:
 
 @dataclass(slots=True)
 class Connections:
-    """What the clients do; each list has an element for each connection."""
+    """The connections of the clients. Each list has one element per connection."""
 
     starts_s: list[float | None] = field(default_factory=list)
-    """When it begins, in seconds from the beginning of the run; ``None`` if another connection opens it."""
+    """Start time in seconds from the beginning of the run; ``None`` if another one opens it."""
     sizes: list[list[int]] = field(default_factory=list)
-    """Bytes of its files, which it fetches one after the other."""
+    """Sizes in bytes of its files, which the client fetches one after the other."""
     parsing_s: list[float] = field(default_factory=list)
-    """Seconds for which its first file is parsed before what follows from that file."""
+    """Time in seconds for parsing its first file, before the following requests."""
     opens: list[list[int]] = field(default_factory=list)
-    """Numbers of the connections that are begun when its first file has been parsed."""
+    """Numbers of the connections that open when its first file has been parsed."""
 
 
 def connections(
@@ -93,7 +98,7 @@ def connections(
     browsing: Browsing | None,
     chance: random.Random,
 ) -> Connections:
-    """Return the connections of sessions, or one connection for each start where there are no sessions."""
+    """Return the connections of sessions, or one connection for each start without sessions."""
     found = Connections()
     for start_s, files in zip(starts_s, sizes, strict=True):
         parts = [list(files)] if browsing is None else browsing.divided(files)

@@ -1,6 +1,6 @@
-"""What Linux tells of a socket's TCP: ``TCP_INFO``, which Python has no type for.
+"""The state of a socket's TCP in Linux: ``TCP_INFO``, for which Python has no type.
 
-The structure grows at its end from kernel to kernel, so what an older one lacks is ``None``.
+Newer kernels append fields to the structure. A field that the kernel does not have is ``None``.
 """
 
 from __future__ import annotations
@@ -10,34 +10,34 @@ import struct
 from dataclasses import dataclass
 
 LONGEST = 512
-"""More bytes than any kernel's structure has."""
+"""Bytes; longer than the structure of any kernel."""
 MICRO = 1e-6
 
 _RTO, _RCV_MSS, _RTT, _RETRANSMITTED, _SEGMENTS = 8, 20, 68, 100, 156
 _WINDOW, _TIMEOUTS = 232, 240
-"""Where the fields are, in bytes: `struct tcp_info` of `linux/tcp.h`."""
+"""Offsets of the fields in bytes, in `struct tcp_info` of `linux/tcp.h`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TcpInfo:
-    """Some of a socket's state."""
+    """Selected fields of a socket's state."""
 
     srtt_s: float
     rto_s: float
     received_segment_bytes: int
-    """The payload of its peer's full-sized segments, as far as it has seen."""
+    """Payload of the peer's full-sized segments, as estimated by the kernel."""
     segments: int
     """Data segments sent, retransmissions included."""
     retransmitted_segments: int
-    """Of these sent again, and SYNs sent again."""
+    """Retransmitted data segments and SYNs."""
     window_bytes: int | None
-    """What it offers its peer now; from Linux 6.2."""
+    """Window that the socket advertises now; from Linux 6.2."""
     timeouts: int | None
-    """Times its timer expired, SYNs included; from Linux 6.7."""
+    """Number of retransmission timeouts, SYNs included; from Linux 6.7."""
 
 
 def read(one: socket.socket) -> TcpInfo:
-    """Ask the kernel."""
+    """Read the state of a socket from the kernel."""
     told = one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, LONGEST)
 
     def u32(at: int) -> int:

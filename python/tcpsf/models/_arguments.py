@@ -1,4 +1,7 @@
-"""Arguments of the models: read as arrays, and refused in one line that names the argument and its value."""
+"""Arguments of the models: conversion to arrays, and checks.
+
+An error names the argument and its value.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ Array: TypeAlias = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Taking:
-    """Takes the arguments of one function."""
+    """Conversion and checks of the arguments of one function, which ``operation`` names."""
 
     operation: str
 
@@ -31,7 +34,10 @@ class Taking:
         below: float = np.inf,
         most: float = np.inf,
     ) -> Array:
-        """Read an argument whose values lie between bounds, themselves allowed (``least``, ``most``) or not.
+        """Return an argument as an array, with all values in a range.
+
+        The bounds ``least`` and ``most`` are allowed values, ``above`` and ``below`` are not.
+        Raises `ModelError` for other values.
 
         >>> Taking("x").number("loss", [0.1, 0.7], least=0, below=0.5)
         Traceback (most recent call last):
@@ -42,12 +48,12 @@ class Taking:
         except (TypeError, ValueError):
             raise ModelError(
                 f"cannot compute {self.operation}: `{name}` is {_short(value)}",
-                hint="give a number, or an array",
+                hint="expected a number or an array",
             ) from None
         if found.size == 0:
             raise ModelError(
                 f"cannot compute {self.operation}: `{name}` is empty",
-                hint="give one value at the least",
+                hint="give at least one value",
             )
         good = (
             np.isfinite(found)
@@ -65,19 +71,19 @@ class Taking:
         return found
 
     def positive(self, name: str, value: Values) -> Array:
-        """Read numbers above 0."""
+        """Return numbers above 0."""
         return self.number(name, value, above=0.0)
 
     def not_negative(self, name: str, value: Values) -> Array:
-        """Read numbers from 0 on."""
+        """Return numbers of at least 0."""
         return self.number(name, value, least=0.0)
 
     def probability(self, name: str, value: Values, *, below: float = 1.0) -> Array:
-        """Read probabilities from 0 on."""
+        """Return probabilities of at least 0 and below ``below``."""
         return self.number(name, value, least=0.0, below=below)
 
     def whole(self, name: str, value: int, *, least: int, most: int) -> int:
-        """Read one whole number."""
+        """Return one integer in a range."""
         if (
             isinstance(value, bool)
             or not isinstance(value, (int, np.integer))
@@ -85,23 +91,23 @@ class Taking:
         ):
             raise ModelError(
                 f"cannot compute {self.operation}: `{name}` is {_short(value)}",
-                hint=f"`{name}` is a whole number, {least} to {most}",
+                hint=f"`{name}` must be an integer from {least} to {most}",
             )
         return int(value)
 
     def choice(self, name: str, value: str, known: tuple[str, ...]) -> str:
-        """Read one of several names."""
+        """Return one of the known names."""
         if value not in known:
             near = nearest(str(value), list(known))
             listed = ", ".join(f"`{each}`" for each in known)
             raise ModelError(
                 f"cannot compute {self.operation}: `{name}` is {_short(value)}",
-                hint=f"did you mean `{near}`?" if near else f"it is one of {listed}",
+                hint=f"did you mean `{near}`?" if near else f"expected one of {listed}",
             )
         return value
 
     def together(self, **arrays: Array) -> None:
-        """Refuse arrays whose shapes do not go together."""
+        """Raise `ModelError` for arrays whose shapes do not broadcast."""
         try:
             np.broadcast_shapes(*(array.shape for array in arrays.values()))
         except ValueError:
@@ -109,8 +115,8 @@ class Taking:
                 f"`{name}` has {array.shape}" for name, array in arrays.items() if array.ndim
             )
             raise ModelError(
-                f"cannot compute {self.operation}: shapes do not go together: {shapes}",
-                hint="give arrays of one shape, or such as NumPy broadcasts",
+                f"cannot compute {self.operation}: shapes do not broadcast: {shapes}",
+                hint="give arrays of equal shapes, or of shapes that NumPy broadcasts",
             ) from None
 
 
@@ -118,14 +124,14 @@ def _allowed(name: str, *, above: float, least: float, below: float, most: float
     low = (
         f"above {above:g}"
         if np.isfinite(above)
-        else f"{least:g} or more"
+        else f"at least {least:g}"
         if np.isfinite(least)
         else "finite"
     )
     high = (
         f", below {below:g}"
         if np.isfinite(below)
-        else f", {most:g} at most"
+        else f", at most {most:g}"
         if np.isfinite(most)
         else ""
     )

@@ -1,4 +1,7 @@
-"""What a passage through a chain comes to, computed a block of points at a time so that a block stays in the cache."""
+"""Means over a passage through a Markov chain, computed in blocks of points.
+
+A block is small enough for the processor's cache.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,12 @@ import numpy as np
 from tcpsf.models._arguments import Array
 
 BLOCK = 8192
-"""Points."""
+"""Number of points in a block."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sums:
-    """Means over a passage."""
+    """Means over one passage."""
 
     time_s: Array
     offered: Array
@@ -25,7 +28,7 @@ class Sums:
 
 
 def in_blocks(compute: Callable[..., Sums], *arrays: Array) -> Sums:
-    """``compute`` of arrays that go together, in their common shape."""
+    """Apply ``compute`` to arrays that broadcast, and return the sums in their common shape."""
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
     points = int(np.prod(shape))
     if points <= BLOCK:

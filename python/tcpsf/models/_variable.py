@@ -53,7 +53,7 @@ def shares(segments: int, alpha: float) -> list[float]:
         if len(found) == MOST_SIZES:
             raise ModelError(
                 f"cannot compute smart_framing.variable_size: `alpha` is {alpha:g}",
-                hint=f"it takes more than {MOST_SIZES} segments to full size",
+                hint=f"more than {MOST_SIZES} segments would be needed to reach the full size",
             )
         found.append(min(found[-1] * alpha, 1.0))
     return [*found[:-1], 1.0]

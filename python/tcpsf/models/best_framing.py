@@ -140,7 +140,7 @@ def outcome(case: Case, framing: Framing) -> Outcome:
     if sum(framing.cuts) != case.size or min(framing.cuts) < 1 or max(framing.cuts) > case.mss:
         raise ModelError(
             f"cannot compute best_framing.outcome: `cuts` is {framing.cuts}",
-            hint=f"segments of 1 to {case.mss} bytes that sum to the {case.size} bytes of the body",
+            hint=f"expected segments of 1 to {case.mss} bytes with a sum of {case.size} bytes",
         )
     sizes = np.array(
         [*framing.cuts, *([] if framing.guard is None else [framing.guard])], dtype=np.float64
@@ -216,7 +216,7 @@ def best(case: Case, *, objective: Objective = "mean", most_segments: int = 8) -
     if fewest > most:
         raise ModelError(
             f"cannot compute best_framing.best: `size` is {case.size}",
-            hint=f"{fewest} segments of {case.mss} bytes are more than the {most} that are enumerated",
+            hint=f"{fewest} segments of {case.mss} bytes exceed the maximum of {most}",
         )
     pieces = [
         _filled(case.size, itertools.repeat(max(case.mss // count, 1)))
@@ -277,7 +277,7 @@ def _times(case: Case, sizes: Array, *, guarded: bool) -> Array:
     if count > MOST_SEGMENTS:
         raise ModelError(
             f"cannot compute best_framing.outcome: {count} packets",
-            hint=f"{MOST_SEGMENTS} at the most: every pattern of losses is played",
+            hint=f"the maximum is {MOST_SEGMENTS}, because every loss pattern is enumerated",
         )
     if case.window_counts == "packets":
         costs, window, full = (1.0,) * count, float(case.cwnd // case.mss), 1.0

@@ -1,7 +1,7 @@
 """Absorbing Markov chains with rewards: the matrix form of section V of the Smart Framing paper.
 
-Equations (5), (6), (8), (10) and (12): a reward r is collected π(0) (I − P)⁻¹ r times r before the
-exit. The exit's own row is left zero, as the inverse needs.
+Equations (5), (6), (8), (10) and (12): the mean reward until the exit is π(0) (I − P)⁻¹ r, where r
+has the reward of each state. The row of the exit is zero, so that the inverse exists.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from tcpsf.models._arguments import Array
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What one visit of a state brings, and where it leads."""
+    """A state: the rewards of one visit, and the probabilities of the next states."""
 
     name: str
     time_s: Array
     offered: Array
-    """Segments that are sent."""
+    """Number of segments that are sent."""
     delivered: Array
-    """Segments of these that arrive."""
+    """Number of these segments that arrive."""
     offered_bytes: Array
     delivered_bytes: Array
     to: Mapping[str, Array]
@@ -32,11 +32,14 @@ class State:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """A chain; the first state is where it starts, the last its exit. Arrays have the arguments' shape in front."""
+    """A Markov chain. The first state is its start, the last one its exit.
+
+    The leading axes of the arrays have the shape of the arguments.
+    """
 
     states: tuple[str, ...]
     transition: Array
-    """Probability of going from one state (last axis but one) to another (last axis)."""
+    """Transition probabilities from one state (second to last axis) to another (last axis)."""
     time_s: Array
     offered: Array
     delivered: Array
@@ -44,12 +47,12 @@ class Chain:
     delivered_bytes: Array
 
     def collected(self, reward: Array) -> Array:
-        """Mean of what is collected from the start to the exit: π(0) (I − P)⁻¹ reward."""
+        """Mean total reward from the start to the exit: π(0) (I − P)⁻¹ reward."""
         system = np.eye(len(self.states)) - self.transition
         return np.asarray(np.linalg.solve(system, reward[..., None])[..., 0, 0])
 
     def visits(self) -> Array:
-        """Mean number of visits of each state, the exit's one included."""
+        """Mean number of visits of each state, including the one visit of the exit."""
         system = np.swapaxes(np.eye(len(self.states)) - self.transition, -1, -2)
         start = np.zeros((*self.transition.shape[:-1], 1))
         start[..., 0, 0] = 1.0
@@ -57,7 +60,7 @@ class Chain:
 
 
 def chain(states: list[State], *, exit_name: str) -> Chain:
-    """Lay states and the exit out as arrays."""
+    """Combine the states and the exit into arrays."""
     names = (*(state.name for state in states), exit_name)
     shape = np.broadcast_shapes(
         *(

@@ -1,11 +1,11 @@
-"""Which losses from one window Reno repairs without its timer, and what that asks of a switch.
+"""Loss patterns of one window that Reno repairs without a timeout, and the effect on a switch.
 
 R. Cohen, Y. Hamo, *Balanced packet discard for improving TCP performance in ATM networks*, Computer
-Communications 24, 2001, section 2.2: a window of W segments, numbered from 0, of which N are lost
-at n₁ < n₂ < …; nothing that is sent later is lost. Reno (RFC 2581) needs three duplicate
-acknowledgements for each loss, halves its window at each, and sends new segments only where the
-inflated window allows. `recovers` follows its sums; `reno_recovers` plays the sender,
-acknowledgement by acknowledgement, and proves them.
+Communications 24, 2001, section 2.2. A window has W segments, numbered from 0, of which N are lost
+at n₁ < n₂ < …; later segments are not lost. Reno (RFC 2581) needs three duplicate acknowledgments
+for each loss and halves its window at each loss. It sends new segments only if the inflated window
+allows them. `recovers` evaluates the paper's sums. `reno_recovers` simulates the sender for each
+acknowledgment, as a check of these sums.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from tcpsf.errors import ModelError
 from tcpsf.models._arguments import Array, Taking, Values
 
 DUPLICATES = 3
-"""Duplicate acknowledgements that make a fast retransmit."""
+"""Number of duplicate acknowledgments that cause a fast retransmit."""
 CELL_PAYLOAD, TRAILER = 48, 8
-"""Bytes: an ATM cell's payload, and AAL5's trailer."""
+"""Payload of an ATM cell, and length of AAL5's trailer, in bytes."""
 
 Rule: TypeAlias = Literal["cwnd", "flight"]
-"""What is halved: the window, as the paper has it, or what is in flight (RFC 5681)."""
+"""Quantity that a loss halves: the window, as in the paper, or the data in flight (RFC 5681)."""
 Truth: TypeAlias = npt.NDArray[np.bool_]
 
 
 def first_repaired(window: Values, losses: Values) -> Truth:
-    """W − N ≥ 3: the first loss is repaired by fast retransmit; (1).
+    """Condition for a fast retransmit of the first loss: W − N ≥ 3; (1).
 
     >>> first_repaired([5, 4], 2).tolist()
     [True, False]
@@ -42,9 +42,10 @@ def first_repaired(window: Values, losses: Values) -> Truth:
 
 
 def second_repaired(window: Values, losses: Values, *, apart: Values = 1.0) -> Truth:
-    """⌊W/2⌋ − N + [n₂ − n₁ = W − N + 1] ≥ 3: so is the second; (2), corrected. ``apart`` is n₂ − n₁.
+    """Condition for the second loss: ⌊W/2⌋ − N + [n₂ − n₁ = W − N + 1] ≥ 3; (2), corrected.
 
-    As printed, W/2 − N ≥ 3, it is wrong for two patterns alone: W = 8 {0, 7} and W = 9 {0, 8}.
+    ``apart`` is n₂ − n₁. The printed condition, W/2 − N ≥ 3, is wrong only for two patterns:
+    W = 8 {0, 7} and W = 9 {0, 8}.
 
     >>> second_repaired([10, 9, 8], 2).tolist(), bool(second_repaired(8, 2, apart=7))
     ([True, False, False], True)
@@ -58,9 +59,9 @@ def second_repaired(window: Values, losses: Values, *, apart: Values = 1.0) -> T
 
 
 def third_repaired(window: Values, *, apart: Values, losses: Values = 3.0) -> Truth:
-    """n₂ − n₁ ≥ 3W/4 + 3 and the conditions before: so is the third; (3). ``apart`` is n₂ − n₁.
+    """Condition for the third loss: n₂ − n₁ ≥ 3W/4 + 3 and the previous conditions; (3).
 
-    Exactly: n₂ − n₁ ≥ W − ⌊⌊W/2⌋/2⌋ + 3.
+    ``apart`` is n₂ − n₁. The exact condition is n₂ − n₁ ≥ W − ⌊⌊W/2⌋/2⌋ + 3.
 
     >>> third_repaired(24, apart=[20, 21]).tolist()
     [False, True]
@@ -76,7 +77,9 @@ def third_repaired(window: Values, *, apart: Values, losses: Values = 3.0) -> Tr
 def fourth_repaired(
     window: Values, *, apart_second: Values, apart_third: Values, losses: Values = 4.0
 ) -> Truth:
-    """n₃ − n₁ ≥ 11W/8 − N + 3 and the conditions before: never; (4). Offsets are from n₁.
+    """Condition for the fourth loss: n₃ − n₁ ≥ 11W/8 − N + 3 and the previous ones; (4).
+
+    It never holds. Offsets are from n₁.
 
     >>> bool(fourth_repaired(1000, apart_second=800, apart_third=998))
     False
@@ -92,9 +95,11 @@ def fourth_repaired(
 
 
 def recovers(window: Values, lost: Values, *, ssthresh_rule: Rule = "cwnd") -> Truth:
-    """Whether every loss is repaired by fast retransmit. ``lost`` holds the places lost, along its last axis.
+    """Return whether fast retransmit repairs every loss.
 
-    Sums up one recovery after the other: how many new segments it lets out are the next one's duplicates.
+    ``lost`` has the indexes of the lost segments along its last axis. The function computes one
+    recovery after another. The number of new segments that a recovery allows is the number of
+    duplicate acknowledgments in the next one.
 
     >>> recovers([8, 9, 10], [0, 1]).tolist(), bool(recovers(24, [0, 21, 22]))
     ([False, False, True], True)
@@ -110,7 +115,7 @@ def recovers(window: Values, lost: Values, *, ssthresh_rule: Rule = "cwnd") -> T
     take.together(window=w, lost=places[..., 0])
     _check(w, places)
     count = places.shape[-1]
-    sent = w + places[..., 0]  # sequence numbers below are out
+    sent = w + places[..., 0]  # segments below this number have been sent
     duplicates = w - count
     window_now = np.broadcast_to(w, sent.shape)
     good = np.ones(sent.shape, dtype=bool)
@@ -129,7 +134,7 @@ def recovers(window: Values, lost: Values, *, ssthresh_rule: Rule = "cwnd") -> T
 
 
 def reno_recovers(window: int, lost: Iterable[int], *, ssthresh_rule: Rule = "cwnd") -> bool:
-    """Play the sender and the receiver, segment by segment; whether the timer is never needed.
+    """Simulate sender and receiver for each segment; return whether there is no timeout.
 
     >>> reno_recovers(24, [0, 21, 22]), reno_recovers(24, [0, 1, 2])
     (True, False)
@@ -139,14 +144,14 @@ def reno_recovers(window: int, lost: Iterable[int], *, ssthresh_rule: Rule = "cw
     window = take.whole("window", window, least=1, most=10_000)
     gone = set(lost)
     _check(np.asarray(float(window)), np.array(sorted(gone), dtype=np.float64))
-    line: list[int] = list(range(window))  # segments on their way, in order
+    line: list[int] = list(range(window))  # segments in flight, in order
     sent, una, cwnd = window, 0, window
     arrived: set[int] = set()
     duplicates, threshold, recovering = 0, 0, False
     while line:
         segment = line.pop(0)
         if segment in gone:
-            gone.discard(segment)  # what is sent again arrives
+            gone.discard(segment)  # a retransmission arrives
             continue
         arrived.add(segment)
         ack = una
@@ -174,7 +179,9 @@ def reno_recovers(window: int, lost: Iterable[int], *, ssthresh_rule: Rule = "cw
 
 
 def cells(datagram: Values) -> Array:
-    """ATM cells of an IP datagram of so many bytes, AAL5's trailer included. 576 bytes are 13, not the printed 12.
+    """Number of ATM cells of an IP datagram, including AAL5's trailer; ``datagram`` in bytes.
+
+    576 bytes need 13 cells, not 12 as printed.
 
     >>> cells([576, 1500]).tolist()
     [13.0, 32.0]
@@ -184,9 +191,10 @@ def cells(datagram: Values) -> Array:
 
 
 def longest_recovery(*, space: Values, connections: Values, datagram: Values = 576.0) -> Array:
-    """Packets that a damaged connection can be spared for, if all are damaged at once: below space/(N·M); section 4.
+    """Maximum gap for the upper threshold if all connections have a loss at once; section 4.
 
-    ``space`` is in cells, between the two thresholds.
+    It is the largest integer below space/(N·M) for N connections and M cells per packet. ``space``
+    is the number of cells between the two thresholds.
 
     >>> float(longest_recovery(space=600, connections=5))
     9.0
@@ -201,9 +209,9 @@ def longest_recovery(*, space: Values, connections: Values, datagram: Values = 5
 def _check(window: Array, lost: Array) -> None:
     wrong = None
     if lost.size and ((lost != np.floor(lost)).any() or (np.diff(lost, axis=-1) <= 0).any()):
-        wrong = "places are whole numbers, each above the one before it"
+        wrong = "indexes must be integers in ascending order"
     elif lost.size == 0 or (lost[..., -1] >= window).any():
-        wrong = "give one place or more, each below the window"
+        wrong = "give at least one index, and only indexes below the window"
     if wrong is not None:
         raise ModelError(
             f"cannot compute packet_discard: `lost` is {lost.tolist()}"[:160], hint=wrong

@@ -1,9 +1,9 @@
-"""How much of a flow waits at its bottleneck, from the times at which packets were sent and arrived.
+"""Estimate of a flow's packets at the bottleneck, from the times of sending and arrival.
 
 C. Parsa, J. J. Garcia-Luna-Aceves, *Improving TCP Congestion Control over Internets with
-Heterogeneous Transmission Media*, ICNP 1999, section 3.1. Times are in seconds, by each end's own
-clock: only differences count, so that the clocks need not agree, but must run at one speed. Packets
-are along the last axis, in order of sending.
+Heterogeneous Transmission Media*, ICNP 1999, section 3.1. Times are in seconds of each end's own
+clock. Only differences count, so that the clocks may have an offset, but need the same rate.
+Packets are along the last axis, in the order of sending.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from tcpsf.models._arguments import Array, Taking, Values
 
 
 def relative_delay(sent_s: Values, received_s: Values) -> Array:
-    """D: how much longer each packet took than the one before it, R − S; (1). One value fewer than packets.
+    """D: increase of the forward delay from each packet to the next, R − S; (1).
+
+    The result has one value fewer than there are packets.
 
     >>> relative_delay([0.0, 1.0, 2.0], [5.0, 6.5, 7.5]).tolist()
     [0.5, 0.0]
@@ -27,14 +29,17 @@ def relative_delay(sent_s: Values, received_s: Values) -> Array:
 
 
 def relative_return_delay(received_s: Values, acknowledged_s: Values) -> Array:
-    """Return D of the way back: how much longer each acknowledgment took than the one before it.
+    """D of the return path: increase of the delay from each acknowledgment to the next.
 
-    (1) with arrivals of packets in the place of sending, and arrivals of their acknowledgments in that of arrivals.
-    With `relative_delay` it says in which direction a round trip became longer: their sum is the round trip's change.
-    The paper's Fig. 1, round trips of 4 and 5:
+    This is (1) with the arrival times of packets instead of the sending times, and the arrival
+    times of acknowledgments instead of those of packets. The sum with `relative_delay` is the
+    change of the round-trip time, so that both show the direction of the change. The paper's Fig. 1
+    has round-trip times of 4 and 5:
 
-    >>> relative_delay([0.0, 1.0], [2.0, 3.0]).tolist(), relative_return_delay([2.0, 3.0], [4.0, 6.0]).tolist()
-    ([0.0], [1.0])
+    >>> relative_delay([0.0, 1.0], [2.0, 3.0]).tolist()
+    [0.0]
+    >>> relative_return_delay([2.0, 3.0], [4.0, 6.0]).tolist()
+    [1.0]
     """
     received, acknowledged = _times(
         "relative_return_delay", received_s, acknowledged_s, names=("received_s", "acknowledged_s")
@@ -43,10 +48,10 @@ def relative_return_delay(received_s: Values, acknowledged_s: Values) -> Array:
 
 
 def packet_service_time(received_s: Values) -> Array:
-    """Mean seconds from one arrival to the next, span / (n − 1), of two packets or more; (3).
+    """Mean time in seconds between arrivals of at least two packets, span / (n − 1); (3).
 
-    The paper divides by the packets received. That is exact for a link that is never idle only if the first of them
-    is not counted.
+    The paper divides by the number of received packets. For a link that is never idle, this is
+    exact only if the first packet is not counted.
 
     >>> float(packet_service_time([1.0, 1.5, 2.0]))
     0.5
@@ -55,14 +60,14 @@ def packet_service_time(received_s: Values) -> Array:
     if received.ndim == 0 or received.shape[-1] < 2:
         raise ModelError(
             f"cannot compute santa_cruz.packet_service_time: `received_s` has {received.size} packet",
-            hint="it takes two to have a time between them",
+            hint="give at least two packets",
         )
     return np.asarray((received[..., -1] - received[..., 0]) / (received.shape[-1] - 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """What waits at the bottleneck at each window's end."""
+    """Estimated queue of the flow at the bottleneck, at the end of each window."""
 
     packets: Array
     """n: (2)."""
@@ -75,10 +80,11 @@ class Queue:
 def queue_estimate(
     sent_s: Values, received_s: Values, *, windows: Values, start_packets: float = 0.0
 ) -> Queue:
-    """Packets of a flow that wait at its bottleneck, window by window; (2) to (4).
+    """Estimate the number of a flow's packets at the bottleneck for each window; (2) to (4).
 
-    ``windows`` are the numbers of packets of each window; the pair that joins two windows belongs to the later one.
-    ``start_packets`` is what waits when the first packet arrives.
+    ``windows`` has the number of packets of each window. A pair of packets of two windows belongs
+    to the later window. ``start_packets`` is the number of packets at the bottleneck when the first
+    packet arrives.
 
     >>> sent = [0.0, 0.0, 0.0, 2.0, 2.0, 2.0]
     >>> received = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
@@ -90,13 +96,14 @@ def queue_estimate(
     if sent.ndim != 1:
         raise ModelError(
             f"cannot compute santa_cruz.queue_estimate: `sent_s` has {sent.ndim} axes",
-            hint="give one flow's packets",
+            hint="give a one-dimensional array with the packets of one flow",
         )
     sizes = np.atleast_1d(take.number("windows", windows, least=1.0))
     if sizes.sum() != sent.size or sizes[0] < 2 or (sizes != np.round(sizes)).any():
         raise ModelError(
             f"cannot compute santa_cruz.queue_estimate: `windows` is {sizes.astype(int).tolist()}",
-            hint=f"whole numbers that sum to the {sent.size} packets, 2 or more in the first window",
+            hint=f"expected integers with a sum of {sent.size} packets, and a first window of at "
+            "least 2",
         )
     start = float(take.not_negative("start_packets", start_packets))
     delays, gaps = relative_delay(sent, received), np.diff(received)
@@ -108,7 +115,7 @@ def queue_estimate(
         if mean <= 0.0:
             raise ModelError(
                 f"cannot compute santa_cruz.queue_estimate: `received_s` advances by {mean:g} s in a window",
-                hint="arrivals must be later and later",
+                hint="arrival times must increase",
             )
         service.append(mean)
         change.append(delay.sum() / mean)
@@ -129,6 +136,6 @@ def _times(
     if first.shape != second.shape or first.ndim == 0 or first.shape[-1] < 2:
         raise ModelError(
             f"cannot compute santa_cruz.{function}: `{names[0]}` has shape {first.shape}, `{names[1]}` {second.shape}",
-            hint="give both times of each packet, of two packets or more",
+            hint="give both times of each packet, for at least two packets",
         )
     return first, second

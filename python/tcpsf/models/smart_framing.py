@@ -1,10 +1,12 @@
-"""The small-window region: M. Mellia, M. Meo, C. Casetti, TCP Smart Framing, IEEE/ACM ToN 13(2), 2005, sections V, VII.
+"""The small-window region of Smart Framing: sections V and VII of the paper.
 
-A sender that always has data starts with a window of one full-sized segment and leaves the region when its window
-reaches ``threshold`` of them. What that takes and brings is told by an absorbing chain; here are its sums in closed
-form, and `Passage.chain` has the chain itself with the matrix form. ``loss`` is a full-sized segment's probability of
-being lost. Windows double from one round trip to the next, acknowledgements are never lost or delayed, and every loss
-is seen as the paper's chains see it: docs/concepts/models.md says where they simplify.
+M. Mellia, M. Meo, C. Casetti, *TCP Smart Framing*, IEEE/ACM ToN 13(2), 2005. A sender that always
+has data starts with a window of one full-sized segment. It leaves the region when its window
+reaches ``threshold`` full-sized segments. The duration and the data of this passage follow from an
+absorbing Markov chain. This module has the sums in closed form, and `Passage.chain` has the chain
+in matrix form. ``loss`` is the loss probability of a full-sized segment. Windows double in each
+round trip, and acknowledgments are never lost or delayed. Losses are detected as in the paper's
+chains; docs/concepts/models.md describes their simplifications.
 
 >>> classic_tcp = classic(0.05)
 >>> round(float(classic_tcp.duration_s), 3), round(float(gain_percent(fixed_size(0.05), classic_tcp)), 1)
@@ -27,13 +29,22 @@ from tcpsf.models.chain import Chain, State, chain
 Framing: TypeAlias = Literal["classic", "fixed-size", "variable-size"]
 Solved: TypeAlias = tuple[Sums, Callable[[], list[State]]]
 Law: TypeAlias = Literal["linear", "constant"] | float
-"""How loss depends on a segment's size: in proportion, not at all, or as this power of the size, 0 to 1."""
+"""Dependence of loss on a segment's size.
+
+It is proportional, constant, or proportional to a power of the size, with an exponent from 0 to 1.
+"""
 Wait: TypeAlias = Literal["last", "whole"]
-"""Time spent in a timeout. ``last``: mean of the back-off's last interval, which (1) prints as the average duration;
-``whole``: mean of the whole wait, RTO / (1 − 2P)."""
+"""Duration of a timeout.
+
+``last`` is the mean of the back-off's last interval, which (1) prints as the average duration;
+``whole`` is the mean of the whole wait, RTO / (1 − 2P).
+"""
 Counted: TypeAlias = Literal["printed", "all"]
-"""``all`` also counts the new segments that acknowledgements before the first loss let out; the printed rewards do
-not."""
+"""Segments in the rewards.
+
+``all`` includes the new segments that acknowledgments before the first loss allow. The printed
+rewards do not include them.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,43 +52,46 @@ class Passage:
     """Means over one passage through the region, in the arguments' common shape."""
 
     duration_s: Array
-    """D: (6), (10)."""
+    """D: duration; (6), (10)."""
     segments: Array
-    """N: segments that arrive."""
+    """N: number of segments that arrive."""
     offered_segments: Array
-    """T: segments that are sent; (8), (12)."""
+    """T: number of segments that are sent; (8), (12)."""
     bytes: Array
-    """What arrives, a full-sized segment counted as ``mss``."""
+    """Bytes that arrive. A full-sized segment counts as ``mss``."""
     offered_bytes: Array
     overhead: Array
-    """Header bytes of a segment, contained in its size."""
+    """Header bytes of a segment, which are part of its size."""
     build: Callable[[], Chain]
-    """Makes the chain."""
+    """Function that makes the chain."""
 
     @property
     def chain(self) -> Chain:
-        """The chain: states, transition matrix, rewards. Memory: the arguments' size times the states squared."""
+        """The Markov chain: states, transition matrix and rewards.
+
+        The memory is proportional to the size of the arguments times the squared number of states.
+        """
         return self.build()
 
     @property
     def throughput_Bps(self) -> Array:  # noqa: N802 (bytes per second)
-        """X: (4), (11); bytes per second, headers included."""
+        """X: throughput in bytes per second, headers included; (4), (11)."""
         return np.asarray(self.bytes / self.duration_s)
 
     @property
     def net_throughput_Bps(self) -> Array:  # noqa: N802
-        """The same without headers."""
+        """Throughput in bytes per second without headers."""
         return np.asarray((self.bytes - self.overhead * self.segments) / self.duration_s)
 
     @property
     def waste_Bps(self) -> Array:  # noqa: N802
-        """O: (9), (13); headers of what arrives, and all of what is lost, in bytes per second."""
+        """O: headers of received segments, and all bytes of lost ones, per second; (9), (13)."""
         lost = self.offered_bytes - self.bytes
         return np.asarray((self.overhead * self.segments + lost) / self.duration_s)
 
     @property
     def waste_fraction(self) -> Array:
-        """Waste over all that is sent, Fig. 15."""
+        """Waste as a share of all sent bytes; Fig. 15."""
         return np.asarray(self.waste_Bps * self.duration_s / self.offered_bytes)
 
 
@@ -92,14 +106,17 @@ def classic(
     reading: Literal["A", "B"] = "A",
     wait: Wait = "last",
 ) -> Passage:
-    """Classic TCP: equations (1) to (9), Fig. 9. ``rtt``, ``rto`` in seconds, ``mss``, ``overhead`` in bytes.
+    """Classic TCP: equations (1) to (9), Fig. 9, for 0 ≤ loss < 1/2.
 
-    Valid for 0 ≤ loss < 1/2. Reading A: one visit of TO ends in success (n = 1, t = 1/(1−P)); B: TO returns to itself
-    with P (n = 1−P, t = 1). Segments agree, times do not.
+    ``rtt`` and ``rto`` are in seconds, ``mss`` and ``overhead`` in bytes. In reading A, one visit
+    of the state TO ends in success (n = 1, t = 1/(1−P)). In reading B, TO returns to itself with
+    probability P (n = 1−P, t = 1). Both readings have equal segments and different times.
 
     >>> a, b = classic(0.1), classic(0.1, reading="B")
-    >>> round(float(a.segments), 4) == round(float(b.segments), 4), float(a.duration_s) < float(b.duration_s)
-    (True, True)
+    >>> round(float(a.segments), 4) == round(float(b.segments), 4)
+    True
+    >>> float(a.duration_s) < float(b.duration_s)
+    True
     """
     take = Taking("smart_framing.classic")
     take.choice("reading", reading, ("A", "B"))
@@ -135,12 +152,13 @@ def fixed_size(
     wait: Wait = "last",
     counted: Counted = "printed",
 ) -> Passage:
-    """FS-TCP-SF with ``segments`` (N_sf) to a full-sized one: equations (10) to (13), Fig. 10. Valid for loss < 1/2.
+    """FS-TCP-SF: equations (10) to (13), Fig. 10, for loss < 1/2.
 
-    The first window, and any of fewer than 8 segments, is split by which segment is lost first and whether three of
-    those after it arrive; in a larger window a loss is always repaired in the round trip that it costs (section V-B).
-    A loss shrinks the window to a half, and to two full-sized segments at the least. With one segment it is
-    `classic` in reading B.
+    ``segments`` is N_sf, the number of small segments in a full-sized one. For the first window,
+    and for windows of fewer than 8 segments, the cases are the first lost segment, and whether
+    three later segments arrive. In a larger window, the repair of a loss always takes one round
+    trip (section V-B). A loss halves the window, with a minimum of two full-sized segments. With
+    one segment the model is `classic` in reading B.
 
     >>> float(fixed_size(0.0).segments), round(float(fixed_size(0.1).waste_fraction), 3)
     (12.0, 0.132)
@@ -181,11 +199,13 @@ def variable_size(
     wait: Wait = "last",
     counted: Counted = "printed",
 ) -> Passage:
-    """VS-TCP-SF, section V-C and Fig. 11; its probabilities, not printed, are derived. Valid for loss < 1/2.
+    """VS-TCP-SF: section V-C, Fig. 11, for loss < 1/2.
 
-    ``segments`` are in flight; each is longer than the one before by ``alpha``, to a full-sized one. If the l-th of a
-    window is the first lost, ``segments`` − 1 follow it; three that arrive repair it fast. The region ends with the
-    window that begins with a full-sized segment.
+    The paper does not print the probabilities, which are derived here. ``segments`` are in flight.
+    Each segment is longer than the previous one by the factor ``alpha``, up to the full size. If
+    the l-th segment of a window is the first lost one, ``segments`` − 1 segments follow it. If
+    three of them arrive, fast retransmit repairs the loss. The region ends with the window that
+    begins with a full-sized segment.
 
     >>> passage = variable_size(0.0)
     >>> float(passage.segments), round(float(passage.bytes))
@@ -214,7 +234,9 @@ def variable_size(
 
 
 def gain_percent(framed: Passage, classic_tcp: Passage, *, net: bool = False) -> Array:
-    """G: how much more throughput than Classic TCP, in per cent; section V-D. ``net`` leaves headers out of both.
+    """G: throughput gain over Classic TCP as a percentage; section V-D.
+
+    With ``net``, both throughputs are without headers.
 
     >>> float(gain_percent(fixed_size(0.0), classic(0.0)))
     0.0
@@ -238,12 +260,14 @@ def lossless_segments(
     alpha: float = 1.32,
     at_threshold: Literal["full", "small"] = "full",
 ) -> Array:
-    """Data segments of a flow of ``size`` bytes without loss, each acknowledged; section VII.
+    """Number of data segments of a flow of ``size`` bytes without loss; section VII.
 
-    ``at_threshold``: what fixed size cuts with a window of just ``threshold`` full segments. The rule as stated,
-    "below", gives 26 small segments in the region; the printed 28 needs them there too.
+    Each segment is acknowledged. ``at_threshold`` is the segment size of FS-TCP-SF with a window of
+    exactly ``threshold`` full-sized segments. The stated rule, "below", gives 26 small segments in
+    the region. The printed number of 28 also needs small segments at the threshold.
 
-    >>> [int(lossless_segments(100_000, framing=each)) for each in ("classic", "variable-size", "fixed-size")]
+    >>> framings = ("classic", "variable-size", "fixed-size")
+    >>> [int(lossless_segments(100_000, framing=each)) for each in framings]
     [69, 74, 88]
     """
     take = Taking("smart_framing.lossless_segments")
@@ -278,13 +302,17 @@ def overhead_percent(
     segments: int = 4,
     at_threshold: Literal["full", "small"] = "full",
 ) -> Array:
-    """Headers of equally likely flow sizes, in per cent of the payload, without loss; section VII.
+    """Header bytes as a percentage of the payload without loss; section VII.
 
-    The paper says 40 bytes of header; its 5.6, 8.0 and 6.5 % come out with 80, the acknowledgement's included.
+    ``sizes`` are equally likely flow sizes in bytes. The paper states a header of 40 bytes. Its
+    values of 5.6, 8.0 and 6.5 % result from 80 bytes, which include the acknowledgment's header.
 
     >>> from tcpsf.papers.smart_framing import CLASS_BYTES
-    >>> [round(float(overhead_percent(CLASS_BYTES, framing="classic", header=each)), 2) for each in (40, 80)]
-    [2.85, 5.7]
+    >>> for header in (40, 80):
+    ...     percent = overhead_percent(CLASS_BYTES, framing="classic", header=header)
+    ...     print(round(float(percent), 2))
+    2.85
+    5.7
     """
     take = Taking("smart_framing.overhead_percent")
     data, bytes_each = take.positive("sizes", sizes), take.not_negative("header", header)
@@ -295,7 +323,7 @@ def overhead_percent(
 
 
 def size_loss(loss: Values, share: Values, *, law: Law) -> Array:
-    """Loss of a segment whose size is ``share`` of a full-sized one's: loss · share^law; section V-D.
+    """Loss probability of a segment of ``share`` of the full size: loss · share^law; section V-D.
 
     >>> [round(float(size_loss(0.1, 0.25, law=law)), 4) for law in ("linear", "constant", 0.5)]
     [0.025, 0.1, 0.05]
@@ -312,10 +340,14 @@ def size_loss(loss: Values, share: Values, *, law: Law) -> Array:
 
 
 def mean_timeout(loss: Values, *, rto: Values, wait: Wait = "last") -> Array:
-    """T: mean time in a timeout whose resent segment is lost with ``loss`` < 1/2, back-off included; (1). Seconds.
+    """T: mean duration of a timeout in seconds, back-off included; (1).
 
-    >>> round(float(mean_timeout(0.25, rto=1.5)), 3), round(float(mean_timeout(0.25, rto=1.5, wait="whole")), 3)
-    (2.25, 3.0)
+    The retransmitted segment is lost with probability ``loss`` < 1/2.
+
+    >>> round(float(mean_timeout(0.25, rto=1.5)), 3)
+    2.25
+    >>> round(float(mean_timeout(0.25, rto=1.5, wait="whole")), 3)
+    3.0
     """
     take = Taking("smart_framing.mean_timeout")
     take.choice("wait", wait, ("last", "whole"))

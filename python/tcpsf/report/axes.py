@@ -125,7 +125,7 @@ def number(value: float | str, axis: Axis) -> float:
     if isinstance(value, str):
         raise TcpsfError(
             f"cannot place `{value}` on the {axis.scale} axis `{axis.label}`",
-            hint="give the axis the scale `category`, or the point a number",
+            hint="use the scale `category` for the axis, or a number for the point",
         )
     return value
 

@@ -76,7 +76,7 @@ def _refuse_twins(kind: str, keys: Sequence[str]) -> None:
         if keys.count(key) > 1:
             raise TcpsfError(
                 f"cannot lay out the report: it has more than one {kind} `{key}`",
-                hint="links and downloads go by the key; give each its own",
+                hint="links and downloads use the key, which must be unique",
             )
 
 
@@ -240,7 +240,8 @@ def _lay(table: Table) -> _Laid:
         if len(row.cells) + 1 != len(table.columns):
             raise TcpsfError(
                 f"cannot lay out the table `{table.key}`: row `{row.label}` has {text.count(len(row.cells), 'cell')}",
-                hint=f"the columns {', '.join(f'`{name}`' for name in table.columns)} want {len(table.columns) - 1}",
+                hint=f"the columns {', '.join(f'`{name}`' for name in table.columns)} "
+                f"need {len(table.columns) - 1}",
             )
     heads, units = [], []
     for number, label in enumerate(table.columns[1:]):

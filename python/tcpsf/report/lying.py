@@ -32,7 +32,8 @@ def draw(figure: Figure, known: Mapping[str, int]) -> chart.Chart:
     ).names
     if sum(count for _, count in figure.groups) != len(names):
         raise TcpsfError(
-            f"cannot draw the figure `{figure.key}`: its groups have not as many categories as its series",
+            f"cannot draw the figure `{figure.key}`: its groups and its series have different "
+            "numbers of categories",
             hint=f"the series have {len(names)}",
         )
     ends = [end for series in figure.series for point in series.points for end in _ends(point)]

@@ -319,7 +319,8 @@ def _patterns(window: int, count: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     if total > MOST_PATTERNS:
         raise ModelError(
             f"cannot compute packet_discard: `window` is {window}: {total} patterns of {count} losses",
-            hint=f"{MOST_PATTERNS} at the most; lower `--losses`, or ask about one pattern with `--lost`",
+            hint=f"the maximum is {MOST_PATTERNS}; reduce `--losses`, or give one pattern with "
+            "`--lost`",
         )
     return np.array(list(itertools.combinations(range(window), count)), dtype=np.float64)
 

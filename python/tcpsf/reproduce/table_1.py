@@ -238,7 +238,7 @@ def _bottleneck(runs: Sequence[RunSummary]) -> Bottleneck:
     utilisation, loss = measure.utilisation_percent(runs), measure.lost_percent(runs)
     queue = measure.queue_bytes(runs)
     if utilisation is None or queue is None or loss is None:
-        raise TcpsfError("the bottleneck carried nothing", hint="simulate a longer time")
+        raise TcpsfError("the bottleneck carried no packets", hint="simulate a longer time")
     return Bottleneck(utilisation_percent=utilisation, loss_percent=loss, queue_bytes=queue)
 
 

@@ -1,4 +1,4 @@
-"""Scenarios: a network, what is sent through it, and for how long, as data."""
+"""Scenarios as data: a network, its traffic and the duration."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Plain data ↔ the scenario's classes, with errors that name the key.
+"""Conversion between plain data and the scenario's classes, with errors that name the key.
 
-The classes' own annotations drive both directions, so a field added there needs nothing here. Only
-names and shapes are checked; what a value may be (a rate above zero, a route that exists) is the
-simulator's to say.
+The annotations of the classes control both directions, so that a new field needs no change here.
+Only names and shapes are checked. The simulator checks the values, for example that a rate is above
+zero or that a route exists.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tcpsf.scenario.doc import SHARE, Doc, Quantity
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Key:
-    """One key of a table: its name in TOML and JSON, the field behind it, and what is known of it."""
+    """One key of a table: its name in TOML and JSON, its field, and its annotations."""
 
     name: str
     field: str
@@ -33,7 +33,7 @@ class Key:
     doc: Doc
     quantity: Quantity | None
     is_share: bool
-    """Whether it is a share of 1, which may be written in per cent."""
+    """Whether the value is a share of 1, which may be written as a percentage."""
 
 
 @functools.cache
@@ -66,7 +66,7 @@ def keys_of(cls: type) -> dict[str, Key]:
 
 
 def encode(value: object) -> Any:
-    """Turn a scenario object into dicts, lists and scalars; what is absent stays absent."""
+    """Convert a scenario object to dicts, lists and scalars, without absent keys."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         kind = getattr(value, "kind", None)
         table: dict[str, Any] = {} if kind is None else {"kind": kind}
@@ -82,7 +82,7 @@ def encode(value: object) -> Any:
 
 
 def check_leaves(data: object, path: str = "") -> None:
-    """Refuse what JSON has no word for: numbers that are infinite or not numbers, and other kinds of objects."""
+    """Refuse values that JSON cannot represent: numbers that are not finite, and other objects."""
     if isinstance(data, Mapping):
         for name, content in data.items():
             check_leaves(content, f"{path}.{name}" if path else name)
@@ -96,7 +96,10 @@ def check_leaves(data: object, path: str = "") -> None:
 
 
 def decode(declared: Any, value: object, path: str = "") -> Any:
-    """Build a ``declared`` from plain data found at ``path``."""
+    """Build a value of the type ``declared`` from plain data.
+
+    ``path`` is the key path for error messages.
+    """
     value = _plain(value)
     declared, _, quantity = _unwrap(declared)
     origin = get_origin(declared)
@@ -112,7 +115,7 @@ def decode(declared: Any, value: object, path: str = "") -> Any:
 
 
 def _plain(value: object) -> object:
-    """Turn ranges, and NumPy's arrays and numbers, into lists and numbers."""
+    """Convert ranges, and arrays and numbers of NumPy, to lists and numbers."""
     if isinstance(value, range):
         return list(value)
     to_list = getattr(value, "tolist", None)
@@ -120,7 +123,7 @@ def _plain(value: object) -> object:
 
 
 def _from_percent(value: object) -> object:
-    """Turn `1%` into 0.01; what is no percentage stays as it is.
+    """Convert `1%` to 0.01. Other values are returned unchanged.
 
     >>> _from_percent("0.07%"), _from_percent("1e-3 %"), _from_percent(0.5), _from_percent("many")
     (0.0007, 1e-05, 0.5, 'many')
@@ -134,7 +137,7 @@ def _from_percent(value: object) -> object:
 
 
 def _is_share(declared: Any) -> bool:
-    """Whether a value is a share of 1, which may be written in per cent."""
+    """Return whether a value is a share of 1, which may be written as a percentage."""
     if get_origin(declared) is Annotated and SHARE in declared.__metadata__:
         return True
     return get_origin(declared) in (Annotated, Union, types.UnionType) and any(
@@ -143,7 +146,7 @@ def _is_share(declared: Any) -> bool:
 
 
 def walk(root: type, path: str) -> Key | None:
-    """Find the key that an error's path such as ``workload[1].sizes.fixed`` speaks of."""
+    """Find the key at an error's path, such as ``workload[1].sizes.fixed``."""
     candidates: list[type] = [root]
     found: Key | None = None
     for part in path.split("."):
@@ -168,7 +171,10 @@ def _tables_in(declared: Any) -> list[type]:
 
 
 def _unwrap(declared: Any) -> tuple[Any, Doc | None, Quantity | None]:
-    """Strip ``Annotated`` and return what it carried; the optional form of a quantity keeps the quantity."""
+    """Return a type without ``Annotated``, and its annotations.
+
+    The quantity is also found in an optional type.
+    """
     doc = quantity = None
     while get_origin(declared) is Annotated:
         declared, *extras = get_args(declared)
@@ -228,7 +234,7 @@ def _decode_list(items: tuple[Any, ...], value: object, path: str) -> tuple[Any,
     if len(items) == 2 and items[1] is Ellipsis:
         return tuple(decode(items[0], item, f"{path}[{i}]") for i, item in enumerate(value))
     if len(items) != len(value):
-        raise ScenarioError(f"{path}: has {len(value)} entries instead of {len(items)}")
+        raise ScenarioError(f"{path}: expected {len(items)} entries, got {len(value)}")
     return tuple(
         decode(item, part, f"{path}[{i}]")
         for i, (item, part) in enumerate(zip(items, value, strict=True))
@@ -254,7 +260,7 @@ def _decode_scalar(declared: Any, value: object, path: str, quantity: Quantity |
     ]
     hint = None
     if declared is float and isinstance(value, str):
-        hint = 'numbers have no quotes; a probability may also be written as `"1%"`'
+        hint = 'write numbers without quotes; a probability may also be written as `"1%"`'
     if quantity is not None:
         wanted = f"text such as `{quantity.example}`"
         if isinstance(value, int | float):

@@ -1,6 +1,6 @@
-"""What a scenario's fields mean, written once, on the field.
+"""Annotations of a scenario's fields: their meaning and their unit.
 
-The documentation page, the hints in error messages and the editors' tooltips all come from here.
+The documentation page and the hints of error messages are generated from these annotations.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import Annotated
 
 @dataclass(frozen=True, slots=True)
 class Doc:
-    """A sentence about a field: what it is, and what happens where it is left out."""
+    """Meaning of a field, and of its absence."""
 
     text: str
     absent: str | None = None
-    """What holds when the key is absent and the default does not say it."""
+    """Meaning of an absent key, if the default value does not state it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """How a value with a unit is written."""
+    """Name and example of a quantity with a unit."""
 
     name: str
     example: str
@@ -36,10 +36,13 @@ Size = Annotated[str, Quantity("size", "150kB")]
 """Text with one of the units B, kB, MB, GB (powers of ten), KiB, MiB (powers of two)."""
 
 Sender = Annotated[str, Quantity("sender", "reno+sack / fs(n=4) / iw=1")]
-"""Congestion control and loss recovery / segmentation / windows, as `docs/reference/scenario.md` lists them."""
+"""Name of a sender: congestion control with loss recovery / segmentation / windows.
+
+`docs/reference/senders.md` has the grammar.
+"""
 
 SHARE = "share"
-"""Marks a number from 0 to 1 that may also be written in per cent."""
+"""Annotation of a number from 0 to 1 that may also be written as a percentage."""
 
 Share = Annotated[float, SHARE]
 """A probability, or a share of a whole: a number from 0 to 1, or text such as ``"1%"``."""

@@ -1,4 +1,4 @@
-"""Reading scenario files and the size files they name."""
+"""Reading scenario files, and the size files that they refer to."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from tcpsf.errors import ScenarioError
 
 
 def read_text(path: Path) -> str:
-    """Read a text file, or say why not in one line."""
+    """Read a text file. Raises `ScenarioError` with the reason if this fails."""
     try:
-        return path.read_text(
-            encoding="utf-8-sig"
-        )  # some editors begin a file with a byte order mark
+        # Some editors write a byte order mark at the beginning of a file.
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise ScenarioError(
-            "no such file", hint="name a TOML file with a scenario, or `-` for standard input"
+            "no such file", hint="give a TOML file with a scenario, or `-` for standard input"
         ) from None
     except IsADirectoryError:
         raise ScenarioError("it is a folder, not a file") from None
@@ -28,7 +27,7 @@ def read_text(path: Path) -> str:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Parse TOML, or say in one line where it breaks."""
+    """Parse TOML. Raises `ScenarioError` with the position of a syntax error."""
     try:
         return tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
@@ -40,7 +39,10 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def inline_size_files(data: dict[str, Any], base: Path) -> dict[str, Any]:
-    """Replace every ``sizes = { file = … }`` by the numbers in the file, so that the scenario stands on its own."""
+    """Replace every ``sizes = { file = … }`` by the numbers in the file.
+
+    The scenario is then independent of other files.
+    """
     workloads = data.get("workload")
     if not isinstance(workloads, list):
         return data
@@ -74,9 +76,12 @@ def _read_sizes(path: Path, where: str, name: str) -> dict[str, Any]:
         columns = line.split("#", 1)[0].replace(",", " ").split()
         if columns:
             rows.append([str(number), *columns])
-    hint = "one size in bytes a line, or two columns: size and cumulative probability; `#` starts a comment"
+    hint = (
+        "expected one size in bytes per line, or two columns: size and cumulative probability; "
+        "`#` starts a comment"
+    )
     if not rows:
-        raise ScenarioError(f"{where}: `{name}` has no sizes in it", hint=hint)
+        raise ScenarioError(f"{where}: `{name}` contains no sizes", hint=hint)
     width = len(rows[0]) - 1
     points: list[Any] = []
     for line_number, *columns in rows:

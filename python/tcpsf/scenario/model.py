@@ -1,9 +1,9 @@
-"""The scenario: a network, what is sent through it, and for how long.
+"""The classes of a scenario: the network and the traffic.
 
-A scenario is data. The same words are the keys of a TOML file, the fields of these classes and the
-fields of the simulator's own type; where a word belongs to Python it gets a trailing underscore
-(``from_``). Quantities are text with a unit (``"20ms"``), flow sizes are whole bytes, probabilities
-are numbers from 0 to 1 or text such as ``"1%"``.
+The fields of these classes have the names of the keys in a TOML file and of the simulator's own
+type. A name that is a Python keyword has a trailing underscore (``from_``). Quantities are text
+with a unit (``"20ms"``). Flow sizes are integers in bytes. Probabilities are numbers from 0 to 1,
+or text such as ``"1%"``.
 """
 
 from __future__ import annotations
@@ -16,23 +16,28 @@ from tcpsf.scenario.doc import Doc, Duration, Rate, Sender, Share, Size
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Red:
-    """Random early detection (Floyd and Jacobson 1993): the longer the average queue, the more packets are chosen.
+    """Random early detection (Floyd and Jacobson 1993).
 
-    A packet that is chosen is dropped, or marked if it is ECN-capable (RFC 3168), until the average
-    is so long that every packet is dropped. Thresholds are in bytes or in packets, and so is the
-    average. In bytes a packet's chance grows with its size.
+    The probability that a packet is selected grows with the average queue. A selected packet is
+    dropped, or marked if it is ECN-capable (RFC 3168). Above an upper limit, every packet is dropped.
+    The thresholds and the average are in bytes or in packets. With bytes, the probability is also
+    proportional to the packet's size.
     """
 
-    min_bytes: Annotated[Size | None, Doc("`min_th`: below this average no packet is chosen.")] = (
-        None
-    )
-    max_bytes: Annotated[
-        Size | None, Doc("`max_th`: from this average on every packet is dropped.")
+    min_bytes: Annotated[
+        Size | None, Doc("`min_th`: below this average queue, no packet is selected.")
     ] = None
-    min_packets: Annotated[int | None, Doc("`min_th` in packets, in place of bytes.")] = None
+    max_bytes: Annotated[
+        Size | None, Doc("`max_th`: from this average queue on, every packet is dropped.")
+    ] = None
+    min_packets: Annotated[int | None, Doc("`min_th` in packets instead of bytes.")] = None
     max_packets: Annotated[int | None, Doc("`max_th` in packets.")] = None
     max_p: Annotated[
-        Share, Doc("Probability, before counting, that is reached at `max_th`; above 0, at most 1.")
+        Share,
+        Doc(
+            "Probability at `max_th`, before the correction by the count since the last selected "
+            "packet; above 0, at most 1."
+        ),
     ] = 0.1
     w_q: Annotated[
         Share, Doc("Weight of an arrival in the moving average; above 0, at most 1.")
@@ -40,125 +45,152 @@ class Red:
     gentle: Annotated[
         bool,
         Doc(
-            "From `max_th` to its double the probability goes on to 1; only beyond is every packet dropped."
+            "The probability grows further from `max_p` at `max_th` to 1 at twice `max_th`. Every "
+            "packet is dropped only above that."
         ),
     ] = False
     spare_short: Annotated[
         bool,
         Doc(
-            "A packet that finds at most one packet passes, whatever the average: ns-2's rule, not the paper's."
+            "Accept a packet that finds at most one packet in the queue, for any average. This "
+            "rule is from ns-2, not from the paper."
         ),
     ] = False
     mean_packet: Annotated[
         Size,
         Doc(
-            "Mean packet size: has the computed chance with thresholds in bytes; paces the average on an idle line."
+            "Mean packet size. With thresholds in bytes, a packet of this size has the computed "
+            "probability. It also determines how the average decays while the link is idle."
         ),
     ] = "1500B"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Balanced:
-    """Balanced packet discard (Cohen and Hamo 2001) on a queue of packets: who has just lost one is spared for a while.
+    """Balanced packet discard (Cohen and Hamo 2001) on a queue of packets.
 
-    A packet that finds more than `lower` of the buffer taken is dropped. After a loss, the next
-    `gap` packets of that flow are dropped only where more than `upper` is taken. In the unit in
-    which the buffer is counted.
+    A packet is dropped if it finds more than the share `lower` of the buffer in use. After a drop,
+    the next `gap` packets of the same flow are dropped only if more than `upper` is in use. The
+    unit is that of the buffer.
     """
 
-    lower: Annotated[Share, Doc("The threshold for everybody, a share of the buffer, 0 to 1.")]
+    lower: Annotated[Share, Doc("Threshold for most packets, as a share of the buffer, 0 to 1.")]
     upper: Annotated[
-        Share, Doc("The threshold for flows that have just lost a packet; at least `lower`.")
+        Share,
+        Doc("Threshold for the packets of a flow after a drop, 0 to 1; at least `lower`."),
     ]
-    gap: Annotated[int, Doc("For how many packets they have it.")]
+    gap: Annotated[int, Doc("Number of packets after a drop for which `upper` applies.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoDel:
-    """Controlled delay (RFC 8289): packets that have waited too long for too long are dropped as they leave the queue.
+    """Controlled delay (RFC 8289): drops packets at the head of the queue when delay persists.
 
-    Where packets have waited for more than `target` throughout an `interval`, the next is dropped,
-    and more of them in a rhythm that quickens with the square root of their number, until one has
-    waited for less.
+    If the queueing delay of packets exceeds `target` during a whole `interval`, the next packet is
+    dropped. Further drops follow at intervals of `interval` divided by the square root of the
+    number of drops, until a packet's delay is below `target`.
     """
 
-    target: Annotated[Duration, Doc("How long packets may wait; below `interval`.")] = "5ms"
-    interval: Annotated[Duration, Doc("For how long they may wait longer.")] = "100ms"
-    ecn: Annotated[
-        bool, Doc("Packets that are ECN-capable are marked instead of being dropped.")
-    ] = True
+    target: Annotated[Duration, Doc("Acceptable queueing delay; below `interval`.")] = "5ms"
+    interval: Annotated[
+        Duration, Doc("Time for which the delay may exceed `target` before the first drop.")
+    ] = "100ms"
+    ecn: Annotated[bool, Doc("Mark ECN-capable packets instead of dropping them.")] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discard:
-    """What a port drops: cells, partial packets, early packets, or one packet at a time.
+    """Discard policy of a port of ATM cells.
 
-    `"plain"`: each cell for which there is no room. `"ppd"`: and what follows it of its packet, but
-    for the last cell. `"epd"`: and packets whose first cell finds more than `threshold` taken.
-    `"bpd"` (Cohen and Hamo 2001, section 4): the same with `lower`, and with `upper` for the next
-    `gap` packets of a circuit that has lost one.
+    With `"plain"`, a port drops each cell for which the buffer has no room. `"ppd"` (partial packet
+    discard) also drops the following cells of the packet, except the last one. `"epd"` (early
+    packet discard) also drops packets whose first cell finds more than `threshold` in use. `"bpd"`
+    (balanced packet discard; Cohen and Hamo 2001, section 4) does the same with the threshold
+    `lower`. After a loss, the next `gap` packets of the same circuit have the threshold `upper`.
     """
 
-    policy: Annotated[Literal["plain", "ppd", "epd", "bpd"], Doc("Which rule.")]
-    threshold: Annotated[Share | None, Doc("With `epd`: a share of the buffer, 0 to 1.")] = None
+    policy: Annotated[Literal["plain", "ppd", "epd", "bpd"], Doc("The discard policy.")]
+    threshold: Annotated[
+        Share | None, Doc("With `epd`: threshold as a share of the buffer, 0 to 1.")
+    ] = None
     lower: Annotated[
-        Share | None, Doc("With `bpd`: the threshold for everybody, a share of the buffer, 0 to 1.")
+        Share | None,
+        Doc("With `bpd`: threshold for most packets, as a share of the buffer, 0 to 1."),
     ] = None
     upper: Annotated[
-        Share | None, Doc("With `bpd`: that for circuits that have just lost a packet.")
+        Share | None,
+        Doc("With `bpd`: threshold for the packets of a circuit after a loss, 0 to 1."),
     ] = None
-    gap: Annotated[int | None, Doc("With `bpd`: for how many packets they have it.")] = None
+    gap: Annotated[
+        int | None, Doc("With `bpd`: number of packets after a loss for which `upper` applies.")
+    ] = None
     circuit: Annotated[
         Literal["flow", "workload"],
-        Doc("What makes a virtual circuit, in each direction: a flow, or all flows of a workload."),
+        Doc(
+            "Traffic that shares a virtual circuit in each direction: one flow, or all flows of a "
+            "workload."
+        ),
     ] = "flow"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Buffer:
-    """Where packets wait for the line: a queue counted in bytes, in packets or in chunks of bytes; or a port of cells.
+    """The buffer in front of a link: a queue of packets, or a port of ATM cells.
 
-    A port shares its buffer between the cells of all circuits, sends them as they come, and
-    discards some (`discard`). Frames come in a cell at a time, as fast as the link before it sends.
-    Behind it they are put together again; one that lost its last cell takes the next of its circuit
-    with it.
+    The capacity of a queue is counted in bytes, in packets or in chunks of bytes. A port shares its
+    buffer between the cells of all circuits, sends cells in their order of arrival, and discards
+    some (`discard`). The cells of a frame arrive at the rate of the link in front of the port.
+    Behind the port, frames are reassembled. A frame without its last cell is lost together with
+    the next frame of its circuit.
     """
 
-    bytes: Annotated[Size | None, Doc("The buffer's capacity in bytes.")] = None
+    bytes: Annotated[Size | None, Doc("Capacity of the buffer in bytes.")] = None
     packets: Annotated[
-        int | None, Doc("The buffer's capacity in packets, in place of `bytes`.")
+        int | None, Doc("Capacity of the buffer in packets, instead of `bytes`.")
     ] = None
     cells: Annotated[
-        int | None, Doc("The capacity of a port in cells of 53 bytes, the one being sent included.")
+        int | None,
+        Doc("Capacity of a port in cells of 53 bytes, including the cell in transmission."),
     ] = None
     chunk: Annotated[
         Size | None,
         Doc(
-            "With `bytes`: memory is handed out in pieces of this size, so a packet takes whole pieces."
+            "With `bytes`: memory is allocated in chunks of this size, so that a packet occupies "
+            "whole chunks."
         ),
     ] = None
     counts_in_service: Annotated[
         bool,
         Doc(
-            "Whether the packet being transmitted still occupies the buffer (ns-2's queue limit does not count it)."
+            "Whether the packet in transmission occupies the buffer. In ns-2 it does not count "
+            "towards the queue limit."
         ),
     ] = True
     red: Annotated[
-        Red | None, Doc("What is dropped or marked although there is room.", absent="drop-tail")
+        Red | None,
+        Doc(
+            "Random early detection: drops or marks packets before the buffer is full.",
+            absent="drop-tail",
+        ),
     ] = None
     balanced: Annotated[
         Balanced | None,
-        Doc("In place of `red`: who has just lost a packet is spared.", absent="drop-tail"),
+        Doc(
+            "Balanced packet discard instead of `red`: a higher threshold for a flow after a drop.",
+            absent="drop-tail",
+        ),
     ] = None
     codel: Annotated[
         CoDel | None,
         Doc(
-            "In place of `red`: what has waited too long is dropped as it leaves.",
+            "Controlled delay instead of `red`: drops packets at the head of the queue when "
+            "delay persists.",
             absent="drop-tail",
         ),
     ] = None
     discard: Annotated[
-        Discard | None, Doc("With `cells`: which packets suffer.", absent='`{ policy = "plain" }`')
+        Discard | None,
+        Doc("With `cells`: the discard policy.", absent='`{ policy = "plain" }`'),
     ] = None
 
 
@@ -172,41 +204,46 @@ class PacketLoss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByteLoss:
-    """Each byte is hit with the same probability, independently; a packet with a hit byte is lost."""
+    """Each byte is corrupted with the same probability; a packet with a corrupted byte is lost.
+
+    Bytes are independent.
+    """
 
     kind: ClassVar[str] = "byte"
-    probability: Annotated[Share, Doc("Probability that a byte is hit, 0 to 1.")]
+    probability: Annotated[Share, Doc("Probability that a byte is corrupted, 0 to 1.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinearLoss:
-    """A packet's loss probability grows in proportion to its size."""
+    """The loss probability of a packet is proportional to its size."""
 
     kind: ClassVar[str] = "linear"
     probability: Annotated[Share, Doc("Loss probability of a packet of the size `at`, 0 to 1.")]
-    at: Annotated[Size, Doc("The packet size, headers included, that is lost with `probability`.")]
+    at: Annotated[Size, Doc("Packet size, headers included, that is lost with `probability`.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BurstLoss:
-    """Losses come in runs: a two-state chain, everything is lost in one state and nothing in the other."""
+    """Losses occur in bursts: a two-state Markov chain (Gilbert).
+
+    Every packet is lost in one state, and no packet in the other.
+    """
 
     kind: ClassVar[str] = "burst"
-    probability: Annotated[
-        Share, Doc("Mean loss: the share of packets lost in the long run, 0 to 1.")
-    ]
-    run: Annotated[float, Doc("Mean number of packets lost in a row, at least 1.")]
+    probability: Annotated[Share, Doc("Mean share of packets that are lost, 0 to 1.")]
+    run: Annotated[float, Doc("Mean number of consecutive packets that are lost, at least 1.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskLoss:
-    """An explicit list says which data packets are lost; acknowledgements pass."""
+    """An explicit list of the data packets that are lost. Acknowledgments are not lost."""
 
     kind: ClassVar[str] = "mask"
     drops: Annotated[
         str,
         Doc(
-            'One digit a data packet, in order of arrival, separated by commas: `"1,0,0,1"` drops the 1st and the 4th.'
+            "One digit per data packet in order of arrival, separated by commas: "
+            '`"1,0,0,1"` drops the 1st and the 4th.'
         ),
     ]
 
@@ -216,122 +253,138 @@ Loss = PacketLoss | ByteLoss | LinearLoss | BurstLoss | MaskLoss
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayChange:
-    """Another path: what leaves the line from then on has another delay, and if it is shorter, overtakes."""
+    """A change of a link's delay, for example by a change of route.
 
-    at: Annotated[Duration, Doc("From when on. Changes stand in order of time.")]
+    The new delay applies to packets that leave the link after the change. If it is shorter, these
+    packets can overtake earlier ones.
+    """
+
+    at: Annotated[Duration, Doc("Time of the change. Changes are listed in the order of time.")]
     delay: Annotated[Duration, Doc("The new propagation delay.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reorder:
-    """Some packets fall behind, so that others overtake them; each with the same probability, independently."""
+    """Additional delay of some packets, so that later packets overtake them.
 
-    probability: Annotated[Share, Doc("Probability that a packet that arrives is late, 0 to 1.")]
-    by: Annotated[Duration, Doc("By how much.")]
+    Each packet is delayed with the same probability, independently.
+    """
+
+    probability: Annotated[Share, Doc("Probability that a packet is delayed, 0 to 1.")]
+    by: Annotated[Duration, Doc("The additional delay.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A line in one direction: a buffer, then a rate, then a delay; then, perhaps, loss."""
+    """A link in one direction: a buffer, a rate, a delay and, optionally, loss."""
 
-    name: Annotated[str, Doc("What results and other tables call it.")]
-    from_: Annotated[str, Doc("The node it starts at. Nodes exist by being named here.")]
-    to: Annotated[str, Doc("The node it ends at.")]
+    name: Annotated[str, Doc("Name of the link in results and in other tables.")]
+    from_: Annotated[str, Doc("Node at the start of the link. Nodes are defined by links.")]
+    to: Annotated[str, Doc("Node at the end of the link.")]
     rate: Annotated[
-        Rate | None, Doc("Bits per second, headers included.", absent="infinitely fast")
+        Rate | None,
+        Doc("Transmission rate in bits per second, headers included.", absent="unlimited"),
     ] = None
     delay: Annotated[Duration, Doc("Propagation delay.")] = "0s"
-    delay_changes: Annotated[tuple[DelayChange, ...], Doc("When it becomes another.")] = ()
+    delay_changes: Annotated[tuple[DelayChange, ...], Doc("Changes of the propagation delay.")] = ()
     reorder: Annotated[
         Reorder | None,
-        Doc("Which packets others overtake. Neither this nor `delay_changes` in front of a port."),
+        Doc(
+            "Additional delay of some packets. A link in front of a port can have neither this key "
+            "nor `delay_changes`."
+        ),
     ] = None
     cells: Annotated[
         Literal["aal5"] | None,
         Doc(
-            "The line sends packets as AAL5 frames, in cells of 53 bytes for 48 each; sizes stay the packets' own.",
+            "Send packets as AAL5 frames, in cells of 53 bytes with 48 bytes of payload each. "
+            "Sizes in results remain those of the packets.",
             absent="packets",
         ),
     ] = None
-    buffer: Annotated[Buffer | None, Doc("The queue in front of the line.", absent="unlimited")] = (
-        None
-    )
+    buffer: Annotated[Buffer | None, Doc("Buffer in front of the link.", absent="unlimited")] = None
     loss: Annotated[
-        Loss | None, Doc("Loss on the line, apart from a full buffer.", absent="none")
+        Loss | None,
+        Doc("Loss on the link, in addition to drops at the buffer.", absent="none"),
     ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """The links that packets from one node to another take."""
+    """A fixed path of links for packets from one node to another."""
 
-    from_: Annotated[str, Doc("The node that sends.")]
-    to: Annotated[str, Doc("The node that receives.")]
+    from_: Annotated[str, Doc("The sending node.")]
+    to: Annotated[str, Doc("The receiving node.")]
     via: Annotated[
         tuple[str, ...],
-        Doc("Names of links, in order, each starting where the one before it ends."),
+        Doc("Names of links in order. Each link starts at the node where the previous one ends."),
     ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tcp:
-    """TCP's parameters. Those that are absent come from the profile."""
+    """Parameters of TCP. Absent parameters have the values of the profile."""
 
     profile: Annotated[
         Literal["ns2", "bsd", "rfc"] | None,
-        Doc("Where values that are not given come from.", absent='`"rfc"`'),
+        Doc("Set of default values for absent parameters.", absent='`"rfc"`'),
     ] = None
-    mss: Annotated[int | None, Doc("Maximum segment size: payload bytes of a full segment.")] = None
+    mss: Annotated[
+        int | None, Doc("Maximum segment size: payload bytes of a full-sized segment.")
+    ] = None
     rto_initial: Annotated[
         Duration | None, Doc("Retransmission timeout before the first RTT sample.")
     ] = None
-    rto_min: Annotated[Duration | None, Doc("Lower bound of the retransmission timeout.")] = None
+    rto_min: Annotated[Duration | None, Doc("Minimum retransmission timeout.")] = None
     rto_max: Annotated[
-        Duration | None, Doc("Upper bound of the retransmission timeout, back-off included.")
+        Duration | None, Doc("Maximum retransmission timeout, back-off included.")
     ] = None
     tick: Annotated[
-        Duration | None, Doc("Granularity of the clock that measures RTTs and runs timers.")
+        Duration | None, Doc("Granularity of the clock for RTT samples and timers.")
     ] = None
     rtt_sample: Annotated[
         Literal["window", "ack"] | None,
         Doc(
-            "`window`: one segment is timed at a time; `ack`: every acknowledgement of a segment sent once counts."
+            "`window`: one RTT sample at a time; `ack`: an RTT sample from every acknowledgment of "
+            "a segment that was not retransmitted."
         ),
     ] = None
     growth: Annotated[
         Literal["ack", "bytes"] | None,
         Doc(
-            "What an ACK adds in slow start: a segment (`ack`), or what it acknowledges, a segment at most (`bytes`)."
+            "Growth of the window per ACK in slow start: one segment (`ack`), or the acknowledged "
+            "bytes up to one segment (`bytes`)."
         ),
     ] = None
     halving: Annotated[
         Literal["flight", "window"] | None,
         Doc(
-            "What a loss halves: the data in flight (`flight`, RFC 5681), or the window at each expiry (`window`)."
+            "Quantity that a loss halves: the data in flight (`flight`, RFC 5681), or the window "
+            "at each timeout (`window`)."
         ),
     ] = None
     ssthresh_initial: Annotated[
         Size | None,
-        Doc(
-            "The slow start threshold of a new flow, where slow start ends if nothing is lost before."
-        ),
+        Doc("Initial slow start threshold: slow start ends there if there is no loss before."),
     ] = None
     ack_every: Annotated[
-        int | None, Doc("Delayed ACKs: acknowledge every so many segments; 1 acknowledges each.")
+        int | None,
+        Doc("Delayed ACKs: number of segments per acknowledgment; 1 acknowledges each segment."),
     ] = None
-    ack_delay: Annotated[Duration | None, Doc("The longest an ACK is delayed.")] = None
+    ack_delay: Annotated[Duration | None, Doc("Maximum delay of an ACK.")] = None
     receive_buffer: Annotated[
-        Size | None, Doc("The receiver's buffer, hence the largest advertised window.")
+        Size | None, Doc("Size of the receiver's buffer, which limits the advertised window.")
     ] = None
     nagle: Annotated[
         bool | None,
         Doc("Nagle's algorithm: at most one segment below the current segment size in flight."),
     ] = None
-    timestamps: Annotated[bool | None, Doc("The timestamps option (RFC 7323).")] = None
+    timestamps: Annotated[bool | None, Doc("Timestamps option (RFC 7323).")] = None
     ecn: Annotated[
         bool | None,
         Doc(
-            "Explicit congestion notification (RFC 3168); without a handshake it is taken as agreed on."
+            "Explicit congestion notification (RFC 3168). Without a handshake, both ends count as "
+            "ECN-capable."
         ),
     ] = None
     header: Annotated[
@@ -340,16 +393,19 @@ class Tcp:
     ] = None
     send_jitter: Annotated[
         Duration | None,
-        Doc("Each transmission waits for a uniform time below this, order kept: no phase effects."),
+        Doc(
+            "Maximum of a uniform random delay before each transmission, which avoids phase "
+            "effects. The order of packets does not change."
+        ),
     ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SenderShare:
-    """One of several senders that a workload's flows draw from."""
+    """One of several senders of a workload, with its share of the flows."""
 
     sender: Annotated[Sender, Doc("The sender.")]
-    share: Annotated[float, Doc("Its weight: flows choose it in this proportion.")]
+    share: Annotated[float, Doc("Weight of the sender: flows select senders in this proportion.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -370,47 +426,52 @@ class LogNormal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """How many bytes each flow sends: exactly one of the distributions.
+    """Distribution of flow sizes in bytes: exactly one of the keys, and `weights` with `classes`.
 
-    In TOML also ``{ file = "sizes.txt" }``: one size a line gives classes, two columns (size,
-    cumulative probability) give a CDF. The path is relative to the TOML file, and the numbers
-    become part of the scenario.
+    TOML also accepts ``{ file = "sizes.txt" }``. A file with one size per line gives classes, and a
+    file with two columns (size, cumulative probability) gives a CDF. The path is relative to the
+    TOML file. The numbers of the file become part of the scenario.
     """
 
     classes: Annotated[
         tuple[int, ...] | None,
-        Doc("Sizes in bytes, equally likely; results are reported by class."),
+        Doc("Sizes in bytes, equally likely. Results are reported by class."),
     ] = None
     weights: Annotated[
-        tuple[float, ...] | None, Doc("With `classes`: how likely each is.", absent="equal")
+        tuple[float, ...] | None, Doc("With `classes`: relative weights.", absent="equal")
     ] = None
-    fixed: Annotated[int | None, Doc("Every flow has this many bytes.")] = None
-    exponential: Annotated[float | None, Doc("Exponential with this mean in bytes.")] = None
-    pareto: Annotated[Pareto | None, Doc("Pareto.")] = None
-    lognormal: Annotated[LogNormal | None, Doc("Log-normal.")] = None
+    fixed: Annotated[int | None, Doc("One size in bytes for every flow.")] = None
+    exponential: Annotated[
+        float | None, Doc("Exponential distribution with this mean in bytes.")
+    ] = None
+    pareto: Annotated[Pareto | None, Doc("Pareto distribution.")] = None
+    lognormal: Annotated[LogNormal | None, Doc("Log-normal distribution.")] = None
     cdf: Annotated[
         tuple[tuple[int, float], ...] | None,
-        Doc("Points (bytes, cumulative probability), joined by straight lines."),
+        Doc("Points (bytes, cumulative probability), with linear interpolation between them."),
     ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Workload:
-    """What every kind of workload has."""
+    """Keys of every kind of workload."""
 
-    name: Annotated[str, Doc("What results call it.")]
-    from_: Annotated[str, Doc("The node that sends the data.")]
-    to: Annotated[str, Doc("The node that receives it.")]
-    sender: Annotated[Sender | None, Doc("How its flows send.")] = None
+    name: Annotated[str, Doc("Name of the workload in results.")]
+    from_: Annotated[str, Doc("Node that sends the data.")]
+    to: Annotated[str, Doc("Node that receives the data.")]
+    sender: Annotated[Sender | None, Doc("TCP variant of the workload's flows.")] = None
     senders: Annotated[
-        tuple[SenderShare, ...] | None, Doc("A mix of senders, in place of `sender`.")
+        tuple[SenderShare, ...] | None, Doc("Several senders with shares, instead of `sender`.")
     ] = None
     handshake: Annotated[
         bool,
-        Doc("Open with SYNs and close with FINs, or start established and without an RTT sample."),
+        Doc(
+            "Connections open with SYNs and close with FINs. Without it, they start in the "
+            "established state and without an RTT sample."
+        ),
     ] = False
     opener: Annotated[
-        Literal["sender", "receiver"], Doc("With a handshake: which end opens the connection.")
+        Literal["sender", "receiver"], Doc("With a handshake: the end that opens the connection.")
     ] = "sender"
     tcp: Annotated[Tcp | None, Doc("Values that differ from the scenario's `[tcp]` table.")] = None
 
@@ -420,37 +481,38 @@ class Greedy(_Workload):
     """Flows that always have data to send and never end."""
 
     kind: ClassVar[str] = "greedy"
-    flows: Annotated[int, Doc("How many.")]
-    start: Annotated[Duration, Doc("When the first may start.")] = "0s"
+    flows: Annotated[int, Doc("Number of flows.")]
+    start: Annotated[Duration, Doc("Earliest start time of a flow.")] = "0s"
     spread: Annotated[
-        Duration, Doc("Each starts at a uniform moment within this time after `start`.")
+        Duration, Doc("Each flow starts at a uniform random time within this time after `start`.")
     ] = "0s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Poisson(_Workload):
-    """Flows that arrive independently of one another, each with a size of its own."""
+    """Flows that arrive as a Poisson process, with independent random sizes."""
 
     kind: ClassVar[str] = "poisson"
-    sizes: Annotated[Sizes, Doc("How many bytes each flow sends.")]
+    sizes: Annotated[Sizes, Doc("Distribution of the flow sizes.")]
     load: Annotated[
         float | None,
         Doc(
-            "Offered load of the link `of`: arrivals per second × mean size / its rate, payload only."
+            "Offered load of the link `of`: arrivals per second × mean size / rate of the link, "
+            "payload only."
         ),
     ] = None
-    of: Annotated[str | None, Doc("The link that `load` refers to.")] = None
-    rate: Annotated[float | None, Doc("Arrivals per second, in place of `load` and `of`.")] = None
+    of: Annotated[str | None, Doc("Link that `load` refers to.")] = None
+    rate: Annotated[float | None, Doc("Arrivals per second, instead of `load` and `of`.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfers(_Workload):
-    """Flows listed one by one."""
+    """An explicit list of flows."""
 
     kind: ClassVar[str] = "transfers"
-    sizes: Annotated[tuple[int, ...], Doc("The size of each flow in bytes.")]
-    start: Annotated[Duration, Doc("When the first starts.")] = "0s"
-    spacing: Annotated[Duration, Doc("From one start to the next.")] = "0s"
+    sizes: Annotated[tuple[int, ...], Doc("Size of each flow in bytes.")]
+    start: Annotated[Duration, Doc("Start time of the first flow.")] = "0s"
+    spacing: Annotated[Duration, Doc("Time between the starts of consecutive flows.")] = "0s"
 
 
 Workload = Greedy | Poisson | Transfers
@@ -458,10 +520,11 @@ Workload = Greedy | Poisson | Transfers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
-    """What to record over time."""
+    """Quantities that are recorded over time."""
 
-    every: Annotated[Duration, Doc("The sampling interval.")]
+    every: Annotated[Duration, Doc("Sampling interval.")]
     workloads: Annotated[
-        tuple[str, ...], Doc("Workloads whose flows' cwnd, ssthresh and flight are sampled.")
+        tuple[str, ...],
+        Doc("Workloads for which cwnd, ssthresh and flight of each flow are sampled."),
     ] = ()
-    links: Annotated[tuple[str, ...], Doc("Links whose queue is sampled.")] = ()
+    links: Annotated[tuple[str, ...], Doc("Links for which the queue is sampled.")] = ()

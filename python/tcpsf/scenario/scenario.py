@@ -1,4 +1,4 @@
-"""The scenario as a whole: from TOML, to TOML, to the simulator, and with one value changed."""
+"""The class `Scenario`, its conversion from and to TOML, and changes of single values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tcpsf.scenario.model import Link, Route, Samples, Tcp, Workload
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A network, what is sent through it, and for how long.
+    """A network, its traffic and the duration.
 
     >>> from tcpsf import Link, Scenario, Transfers
     >>> scenario = Scenario(
@@ -23,7 +23,8 @@ class Scenario:
     ...     duration="10s",
     ...     link=(Link(name="there", from_="a", to="b", rate="10Mb/s", delay="50ms"),
     ...           Link(name="back", from_="b", to="a", rate="10Mb/s", delay="50ms")),
-    ...     workload=(Transfers(name="one", from_="a", to="b", sender="reno / full / iw=1", sizes=(14_600,)),),
+    ...     workload=(Transfers(name="one", from_="a", to="b", sender="reno / full / iw=1",
+    ...                         sizes=(14_600,)),),
     ... )
     >>> scenario.with_value("link.there.delay", "20ms").link[0].delay
     '20ms'
@@ -36,32 +37,39 @@ class Scenario:
     warm_up: Annotated[
         Duration,
         Doc(
-            "Flows that start before this are simulated but not recorded; link statistics start here."
+            "Flows that start before this time are simulated but not recorded. Link statistics "
+            "start at this time."
         ),
     ] = "0s"
     drain: Annotated[
         Duration | None,
         Doc(
-            "How long the run may go on after `duration` until every finite flow that began before is complete. "
-            "Meanwhile Poisson flows keep arriving, uncounted. What is unfinished then is recorded without a time.",
+            "Maximum time that the run continues after `duration`, until every finite flow that "
+            "started before is complete. During this time Poisson flows still arrive, but do not "
+            "count. Flows that are then incomplete are recorded without a completion time.",
             absent="1000s with a Poisson workload, else 0s",
         ),
     ] = None
-    link: Annotated[tuple[Link, ...], Doc("The lines. Nodes exist by being named at their ends.")]
+    link: Annotated[tuple[Link, ...], Doc("Links of the network. Their ends define the nodes.")]
     route: Annotated[
         tuple[Route, ...],
-        Doc("Fixed paths.", absent="the fewest hops; ties go to the links listed first"),
+        Doc("Fixed paths.", absent="fewest hops; ties go to the links listed first"),
     ] = ()
-    workload: Annotated[tuple[Workload, ...], Doc("What is sent.")]
-    tcp: Annotated[Tcp, Doc("TCP's parameters for all workloads.")] = field(default_factory=Tcp)
-    samples: Annotated[Samples | None, Doc("What to record over time.", absent="nothing")] = None
+    workload: Annotated[tuple[Workload, ...], Doc("Traffic of the network.")]
+    tcp: Annotated[Tcp, Doc("Parameters of TCP for all workloads.")] = field(default_factory=Tcp)
+    samples: Annotated[
+        Samples | None, Doc("Quantities that are recorded over time.", absent="nothing")
+    ] = None
     trace: Annotated[
-        tuple[str, ...], Doc("Workloads whose packets are recorded one by one.", absent="none")
+        tuple[str, ...], Doc("Workloads of which every packet is recorded.", absent="none")
     ] = ()
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
-        """Read a scenario file. Size files that it names are looked up beside it."""
+        """Read a scenario file. Paths of size files are relative to its folder.
+
+        Raises `ScenarioError` if the file cannot be read or is not a scenario.
+        """
         path = Path(path)
         try:
             return cls.from_toml_text(files.read_text(path), base=path.parent)
@@ -72,7 +80,7 @@ class Scenario:
 
     @classmethod
     def from_toml_text(cls, text: str, *, base: str | Path = ".") -> Self:
-        """Read a scenario from TOML. Size files that it names are looked up in ``base``."""
+        """Read a scenario from TOML text. Paths of size files are relative to ``base``."""
         return cls.from_dict(files.parse_toml(text), base=base)
 
     @classmethod
@@ -82,12 +90,12 @@ class Scenario:
         return scenario
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data with the keys of the TOML form; what is absent stays absent."""
+        """Return plain data with the keys of the TOML form, without absent keys."""
         data: dict[str, Any] = codec.encode(self)
         return {key: value for key, value in data.items() if value != {}}
 
     def to_json(self) -> str:
-        """Return the form that the simulator reads."""
+        """Return the scenario as JSON, which the simulator reads."""
         data = self.to_dict()
         try:
             codec.check_leaves(data)
@@ -96,15 +104,15 @@ class Scenario:
         return json.dumps(data)
 
     def to_toml(self) -> str:
-        """Return a TOML file with this scenario in it."""
+        """Return the scenario as TOML."""
         import tomli_w
 
         return tomli_w.dumps(self.to_dict())
 
     def with_value(self, path: str, value: object) -> Self:
-        """Return a copy with one value changed; ``None`` takes the key away.
+        """Return a copy with one value changed; ``None`` removes the key.
 
-        ``path`` is the keys joined by dots. Entries of lists go by their name or by their number
+        ``path`` has the keys, joined by dots. Entries of lists are given by name or by index
         from 0: ``workload.web.load``, ``link.0.rate``, ``tcp.mss``.
         """
         data = self.to_dict()
@@ -113,7 +121,7 @@ class Scenario:
         for depth, part in enumerate(parents):
             target = _child(target, part, ".".join(parents[:depth]))
         if not isinstance(target, dict):
-            what = "a list; go on with an entry's name" if isinstance(target, list) else "no table"
+            what = "a list; append an entry's name" if isinstance(target, list) else "not a table"
             raise ScenarioError(f"`{path}` is not a key", hint=f"`{'.'.join(parents)}` is {what}")
         if value is None:
             target.pop(last, None)
@@ -123,7 +131,7 @@ class Scenario:
 
 
 def _child(target: Any, part: str, where: str) -> Any:
-    """Go one step down a path; a table that is not there yet begins empty."""
+    """Return the entry ``part`` of a table or list. A missing table is created empty."""
     if isinstance(target, dict):
         return target.setdefault(part, {})
     if not isinstance(target, list):
@@ -135,7 +143,7 @@ def _child(target: Any, part: str, where: str) -> Any:
         if isinstance(entry, dict) and entry.get("name") == part:
             return entry
     near = nearest(part, names)
-    listed = ", ".join(f"`{name}`" for name in names) or f"numbers 0 to {len(target) - 1}"
+    listed = ", ".join(f"`{name}`" for name in names) or f"indexes 0 to {len(target) - 1}"
     raise ScenarioError(
         f"`{where}` has no entry `{part}`",
         hint=f"did you mean `{near}`?" if near else f"entries: {listed}",
@@ -143,10 +151,10 @@ def _child(target: Any, part: str, where: str) -> Any:
 
 
 def explain(path: str) -> str | None:
-    """Say what the key at an error's path means, for a hint.
+    """Return the meaning of the key at an error's path, for a hint; ``None`` if it is unknown.
 
     >>> explain("link[0].rate")
-    '`rate`: Bits per second, headers included; such as `10Mb/s`'
+    '`rate`: Transmission rate in bits per second, headers included; such as `10Mb/s`'
     """
     key = codec.walk(Scenario, path)
     if key is None or not key.doc.text:

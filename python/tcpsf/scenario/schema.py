@@ -1,7 +1,8 @@
 """The JSON Schema of a scenario file, derived from the scenario's classes.
 
-Editors with a TOML language server complete and check scenario files with it. The schema checks names, types and
-the spelling of quantities. Rules that involve several values, such as a route that exists, are the simulator's.
+Editors with a TOML language server complete and check scenario files with it. The schema checks
+names, types and the spelling of quantities. The simulator checks rules about several values, for
+example that a route exists.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ PATTERNS = {
     "size": _NUMBER + r"(B|kB|KiB|MB|MiB|GB)\s*$",
     "sender": r"^[^/]+/[^/]+/[^/]+$",
 }
-"""A regular expression for each kind of quantity. Each accepts everything that the simulator accepts."""
+"""A regular expression for each kind of quantity. It accepts all values of the simulator."""
 
 _PERCENT = r"^\s*[0-9.]+([eE][-+]?[0-9]+)?\s*%\s*$"
 
@@ -39,7 +40,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _reference(cls: type, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return a reference to a class's schema, which is added to ``definitions`` at the first use."""
+    """Return a reference to the schema of a class, and add it to ``definitions`` if missing."""
     if cls.__name__ not in definitions:
         definitions[cls.__name__] = {}
         definitions[cls.__name__] = _table(cls, definitions)
@@ -82,7 +83,10 @@ def _property(key: Key, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _type(declared: Any, quantity: Quantity | None, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of values of a declared type. An optional key may be absent; TOML has no null."""
+    """Return the schema of a declared type.
+
+    An optional key may be absent, because TOML has no null.
+    """
     origin = get_origin(declared)
     arguments = [part for part in get_args(declared) if part is not type(None)]
     if quantity is not None:

@@ -124,7 +124,7 @@ def prepare(
         if word in MEASURED:
             raise TcpsfError(
                 f"`{word}` is measured, not simulated",
-                hint="`tcpsf reproduce short-flows live` measures it",
+                hint="use `tcpsf reproduce short-flows live`",
             )
     scale = scale_of(scale, SCALES)
     setting = Setting(

@@ -183,7 +183,7 @@ def seen(live: Live) -> Seen:
         why = reasons[0] if reasons else "the server has no record of one"
         raise TcpsfError(
             f"cannot fit `{live.experiment.name}`: none of {live.flows.height} transfers completed: {why}",
-            hint="try again, or begin fewer at a time (`--rate`)",
+            hint="try again, or start fewer transfers per second (`--rate`)",
         )
     told = path(live)
     resent = _floats(flows["retransmitted_segments"])

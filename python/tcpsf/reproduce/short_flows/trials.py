@@ -128,8 +128,8 @@ class Trials:
         missing = int(np.isnan(self.seconds).sum())
         if missing or not self.seconds.size:
             raise TcpsfError(
-                f"cannot sum up the transfers of {name}: {missing} of {self.seconds.size} did not end",
-                hint="loss is too high for a run of this length",
+                f"cannot sum the transfers of {name}: {missing} of {self.seconds.size} did not end",
+                hint="the loss is too high for the duration of the run",
             )
 
     @classmethod

@@ -125,8 +125,8 @@ def prepare(
     proxied = through == "proxy"
     if proxied and which == "table-2":
         raise TcpsfError(
-            "cannot measure Table II through a proxy: its servers had the senders",
-            hint="take table-3",
+            "cannot measure Table II through a proxy: in the paper the servers had the senders",
+            hint="use table-3",
         )
     if isinstance(scale, str):
         scale = (PROXY_SCALES if proxied else SCALES)[scale]
