@@ -602,7 +602,7 @@ def test_one_of_many_that_strays_decides_nothing() -> None:
     assert judged.test.interval == straying.interval_at(0.995)
     assert judged.test.wording == (
         "The lowest undecided value is at x: its interval, [−2.9, 0.5] % (95 % for 10 comparisons together, "
-        "Bonferroni), contains 0 %. More or longer runs would make it narrower."
+        "Bonferroni), contains 0 %. More or longer runs would reduce the interval."
     )
     assert judge.some_below({"x": straying}, 0.0).verdict == "holds"
     assert judge.some_below(many, 0.0).verdict == "undecided"

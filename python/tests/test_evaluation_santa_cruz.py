@@ -327,7 +327,7 @@ def test_n_at_every_report_ends_slow_start_before_the_buffer_fills(report: Repor
 
 def test_delays_say_in_which_direction_the_congestion_is(report: Report) -> None:
     trip, there, waited_there, back, waited_back = values(
-        report, "direction", "Reno on the way back"
+        report, "direction", "Reno on the return path"
     )
     alone = values(report, "direction", "alone")
     assert trip == pytest.approx(there + back)

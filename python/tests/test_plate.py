@@ -28,6 +28,6 @@ def test_a_plate_is_whole_and_as_committed() -> None:
     committed = (REPOSITORY / "docs" / "concepts" / "img" / "best-framing.svg").read_text(
         encoding="utf-8"
     )
-    assert committed == plate(figures, title="What loss costs a reply of 1200 bytes, by framing"), (
-        "run `make docs`"
-    )
+    assert committed == plate(
+        figures, title="Cost of loss for a reply of 1200 bytes, by framing"
+    ), "run `make docs`"

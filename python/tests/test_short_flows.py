@@ -408,7 +408,7 @@ def test_the_command_goes_on_from_finished_runs(tcpsf: Command, tmp_path: Path) 
     words = ("reproduce", "short-flows", "--only", "loss-back", "--out", str(out))
     first = tcpsf(*words)
     assert first.status == 0, first.err
-    assert "A little more loss on the way back" in first.out
+    assert "Slightly more loss on the return path" in first.out
     assert {path.name for path in out.iterdir()} == {
         ".runs", "data", "provenance.json", "report.json", "short-flows.html",
     }  # fmt: skip

@@ -100,7 +100,7 @@ class Chains:
         return Section(
             key="chains",
             title="Markov chains of the small-window region",
-            text=(f"{_given(self.arguments)}. States that no passage visits are left out.",),
+            text=(f"{_given(self.arguments)}. States that no passage visits are omitted.",),
             drawings=tuple(map(drawing, self.chains)),
             tables=tuple(map(_table, self.chains)),
         )
@@ -186,7 +186,8 @@ def drawing(each: Named) -> Drawing:
         key=each.figure.lower().replace(". ", "-"),
         title=f"{each.figure}: states of {each.label}",
         source=f"{SOURCE}, {each.figure}",
-        caption="Below a state's name: mean visits in a passage. The wider an arrow, the more probable the transition.",
+        caption="The number below a state's name is the mean number of visits in a passage. The width of an "
+        "arrow shows the probability of the transition.",
         svg=drawn(each),
     )
 

@@ -47,7 +47,8 @@ def _without_claims(sections: Sequence[Section]) -> Conclusion:
     figures = sum(len(section.figures) for section in sections)
     tables = sum(len(section.tables) for section in sections)
     return Conclusion(
-        found=f"This report has {text.count(figures, 'figure')} and {text.count(tables, 'table')}, and tests no claim.",
+        found=f"This report has {text.count(figures, 'figure')} and {text.count(tables, 'table')}, and tests "
+        "no claim.",
         not_reproduced="Since no claim was tested, none failed.",
         why="The figures and tables can be compared with published values where these are shown beside them.",
     )
@@ -136,7 +137,7 @@ def _why(sections: Sequence[Section]) -> str:
     alone = sum(bool(_published(section)) for section in sections) == 1
     parts = [why if alone else f"in {_listed(titles)} {why}" for why, titles in causes.items()]
     if len(parts) > CAUSES:
-        parts[CAUSES:] = ["further causes stand in the sections"]
+        parts[CAUSES:] = ["the sections give further causes"]
     if unknown:
         parts.append(f"no cause is known of the differences in {_listed(unknown)}")
     told = "; ".join(parts)

@@ -31,8 +31,8 @@ ASSUMED = {
 }
 """What the two simulated columns assume."""
 FIRST_LOSS = (
-    "A flow of 4380 bytes whose first segment is lost. With smaller segments three more arrive behind the lost one, "
-    "and their ACKs trigger fast retransmit; a full-sized sender waits for its timer."
+    "A flow of 4380 bytes whose first segment is lost. With smaller segments, three more arrive after the "
+    "lost one, and their ACKs trigger a fast retransmit. A sender with full-sized segments waits for its timer."
 )
 
 
@@ -190,7 +190,7 @@ def _flow_table(demo: Demo) -> Table:
         key="first-loss",
         title="The three flows",
         source=OWN,
-        caption="Nothing is random in them.",
+        caption="Nothing is random.",
         columns=("sender", "first segment, bytes", "repaired by", "complete after, s"),
         rows=tuple(Row(label=flow.name, cells=_outcome(flow)) for flow in demo.flows),
     )
@@ -216,7 +216,8 @@ def _time_table(demo: Demo) -> Table:
         key="table-1",
         title="Table I in three columns",
         source=SOURCE,
-        caption=f"“text”: simulated {ASSUMED['text']}. “closest”: simulated {ASSUMED['closest']}. With 95 % intervals.",
+        caption=f"“text”: simulated {ASSUMED['text']}. “closest”: simulated {ASSUMED['closest']}. With 95 % "
+        "intervals.",
         columns=tuple(columns),
         rows=tuple(rows),
     )

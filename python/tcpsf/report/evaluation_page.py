@@ -76,7 +76,7 @@ def _refuse_twins(kind: str, keys: Sequence[str]) -> None:
         if keys.count(key) > 1:
             raise TcpsfError(
                 f"cannot lay out the report: it has more than one {kind} `{key}`",
-                hint="links and downloads use the key, which must be unique",
+                hint="links and downloads use the key; give each a different key",
             )
 
 

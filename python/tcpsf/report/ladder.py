@@ -1,4 +1,4 @@
-"""Time-sequence diagrams: the segments and acknowledgements of flows between their senders and receivers.
+"""Time-sequence diagrams: the segments and acknowledgments of flows between their senders and receivers.
 
 Flows stand side by side on one time axis, as textbooks draw them. ``python -m tcpsf.report.ladder
 FOLDER`` draws that of the concept page from simulated runs.
@@ -87,7 +87,7 @@ class Flow:
     complete_s: float | None = None
     """When the sender had everything acknowledged, or the part of it that is drawn."""
     segment_bytes: int | None = None
-    """If given, data and acknowledgements are labelled by segment numbers, and this is a segment's payload."""
+    """If given, data and acknowledgments are labelled by segment numbers, and this is a segment's payload."""
     first_seq: int = 1
     """Sequence number of the segment that has number 0; see ``segment_bytes``."""
     done: str = "complete"

@@ -78,7 +78,7 @@ def smart_framing(
     figures = (
         _over_loss("gain", "Gain in the small-window region", "gain over Classic", "%", loss, {
             "vs": ("VS-TCP-SF", gains["vs"]), "fs": ("FS-TCP-SF", gains["fs"])}),
-        _over_loss("waste", "Bandwidth wasted", "waste", "% of what is sent", loss, {
+        _over_loss("waste", "Bandwidth wasted", "waste", "% of the sent bytes", loss, {
             key: (label, 100.0 * passage.waste_fraction)
             for key, label, passage in (
                 ("classic", "Classic", classic), ("vs", "VS-TCP-SF", variable), ("fs", "FS-TCP-SF", fixed))}),
@@ -349,9 +349,9 @@ def best_framing(case: bf.Case, *, objective: bf.Objective, most_segments: int) 
     )
     figure = Figure(
         key="best-framing",
-        title="What loss costs, by framing",
+        title="Cost of loss, by framing",
         source="This project",
-        caption="Mean time beyond that without loss.",
+        caption="Mean time minus the time without loss.",
         x=Axis(label="framing", unit="", scale="category"),
         y=Axis(label="mean cost of loss", unit="ms", scale="linear"),
         series=(
@@ -371,14 +371,14 @@ def best_framing(case: bf.Case, *, objective: bf.Objective, most_segments: int) 
     }  # fmt: skip
     return Sheet(
         model="best-framing",
-        title="The best cut of a body",
+        title="Best segmentation of a body",
         source="every pattern of losses enumerated",
         arguments=arguments,
         columns=columns,
         rows=rows,
         figures=(figure,),
         notes=(
-            "What is sent again arrives. A guard is a packet behind the body whose own loss delays nobody.",
+            "Retransmissions always arrive. A guard is a packet after the body whose own loss delays nothing.",
         ),
     )
 

@@ -104,7 +104,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     drawing = plate(
-        best_framing_figures(), title="What loss costs a reply of 1200 bytes, by framing"
+        best_framing_figures(), title="Cost of loss for a reply of 1200 bytes, by framing"
     )
     (folder / "best-framing.svg").write_text(drawing, encoding="utf-8")
 

@@ -23,7 +23,7 @@ def as_text(result: Table1) -> str:
             ),
             "Completion time, seconds (mean ± 95 % interval; `paper` as published)\n\n"
             + _times(result),
-            "%FR: losses noticed by fast retransmit, as a percentage of all (–: none was)\n\n"
+            "%FR: losses detected by fast retransmit, as a percentage of all (–: none)\n\n"
             + _shares(result),
             "The bottleneck\n\n" + _bottleneck(result),
             "Claims of the paper\n\n" + _claims(result),

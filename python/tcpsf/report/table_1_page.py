@@ -26,8 +26,8 @@ from tcpsf.reproduce.table_1 import Cell, Table1
 SOURCE = "Mellia et al. 2005, Table I"
 ABOUT = (
     "Short flows and ten greedy ones share a 10 Mb/s bottleneck with 50 ms delay and a 150 kB buffer. Classic TCP "
-    "sends full-sized segments; VS- and FS-TCP-SF send smaller ones while the window is small, so that fast retransmit "
-    "can repair a loss that would otherwise wait for the timer."
+    "sends full-sized segments; VS- and FS-TCP-SF send smaller ones while the window is small, so that fast "
+    "retransmit can repair a loss that would otherwise need the timer."
 )
 
 
@@ -62,8 +62,8 @@ def _sections(result: Table1) -> tuple[Section, ...]:
                     key="completion",
                     title="Completion time by flow size",
                     caption=(
-                        "From a flow’s start until its sender knows that everything has arrived: "
-                        "mean ± 95 % interval over runs."
+                        "From the start of a flow until its sender has the ACK of all data: mean ± 95 % "
+                        "interval over runs."
                     ),
                     unit="s",
                     ours=lambda cell: cell.completion_s,
@@ -80,8 +80,8 @@ def _sections(result: Table1) -> tuple[Section, ...]:
                     key="fast-retransmits",
                     title="Share of fast retransmits (%FR) by flow size",
                     caption=(
-                        "Losses noticed by fast retransmit, of all losses noticed; the rest waited for the timer. "
-                        "A dash: no fast retransmit was seen."
+                        "Losses detected by fast retransmit, as a share of all detected losses; the others "
+                        "waited for the timer. A dash: no fast retransmit occurred."
                     ),
                     unit="%",
                     ours=table_1.seen,
@@ -93,7 +93,7 @@ def _sections(result: Table1) -> tuple[Section, ...]:
         Section(key="bottleneck", title="The bottleneck", tables=(_bottleneck(result),)),
         Section(
             key="readings",
-            title="Assumptions where the paper leaves a choice",
+            title="Assumptions where the paper is silent or ambiguous",
             items=paper.READINGS,
         ),
         Section(
@@ -186,7 +186,7 @@ def _bottleneck(result: Table1) -> Table:
         key="bottleneck",
         title="The bottleneck by sender",
         source="The same runs",
-        caption="The senders differ in the segmentation alone.",
+        caption="The senders differ only in the segmentation.",
         columns=("sender", "utilisation", "packets lost", "mean queue"),
         rows=tuple(
             Row(

@@ -182,7 +182,7 @@ def is_above(estimate: stats.Estimate | None, threshold: float, unit: str) -> Ju
     """``value > threshold``.
 
     >>> is_above(exact(31.0), 30.0, "%").test.wording
-    'The value, 31.0 %, is above 30 %. Nothing in it is random.'
+    'The value, 31.0 %, is above 30 %. Nothing is random.'
     """
     return _one(estimate, Range(low=threshold), unit)
 
@@ -204,7 +204,7 @@ def _one(found: stats.Estimate | None, allowed: Range, unit: str) -> Judged:
             found,
             verdict,
             ours,
-            Test(kind="interval", wording="Nothing was observed to judge this by."),
+            Test(kind="interval", wording="There was no observation for a verdict."),
         )
     if not found.random:
         place = f"is {'' if verdict == 'holds' else 'not '}{allowed.place(unit)}"
@@ -212,9 +212,7 @@ def _one(found: stats.Estimate | None, allowed: Range, unit: str) -> Judged:
         return Judged(found, verdict, ours, Test(kind="value", wording=wording, random=False))
     interval = found.interval
     if interval is None:
-        wording = (
-            f"{_runs(found)} no interval, so the value decides nothing; more runs would give one."
-        )
+        wording = f"{_runs(found)} no interval, so the value is no evidence; more runs would give an interval."
         return Judged(found, verdict, ours, Test(kind="interval", wording=wording))
     wording = f"The 95 % interval, {allowed.ends(interval, unit)}, {allowed.told(verdict, unit)}."
     if verdict == "undecided":
@@ -227,14 +225,12 @@ def _one(found: stats.Estimate | None, allowed: Range, unit: str) -> Judged:
     )
 
 
-MORE = "More or longer runs would make it narrower."
+MORE = "More or longer runs would reduce the interval."
 
 
 def _no_spread(found: stats.Estimate) -> str:
     return (
-        "Nothing in it is random."
-        if found.runs == 1
-        else f"All {found.runs} runs gave the same value."
+        "Nothing is random." if found.runs == 1 else f"All {found.runs} runs gave the same value."
     )
 
 
@@ -354,7 +350,7 @@ def _all_wording(
         return (
             f"{alone}."
             if count == 1
-            else f"{alone}. All must be, so none is widened for their number."
+            else f"{alone}. The claim requires all of them, so no interval is widened for their number."
         )
     if not worst.random:
         return f"The {extreme} value, {shown(worst, unit)} ({where}), is not {allowed.place(unit)}. {_no_spread(worst)}"
@@ -461,7 +457,7 @@ def _some(points: Points, allowed: Range, rank: Callable[[stats.Estimate], float
     else:
         wording = f"No interval{_widened(count)} is {allowed.place('')}, but not every 95 % interval excludes it."
     test = Test(kind="some point", wording=wording, comparisons=count, random=random)
-    return Judged(None, "does not hold" if nowhere else "undecided", "nowhere surely", test)
+    return Judged(None, "does not hold" if nowhere else "undecided", "nowhere with certainty", test)
 
 
 def is_none(count: int, of: int) -> Judged:
@@ -505,7 +501,7 @@ def is_exactly(value: float, published: float, *, within: float, unit: str) -> J
     near = abs(value - published) <= within
     allowed = "" if within == 0 else f"within {within:g} of "
     told = f"is {'' if near else 'not '}{allowed}{_number(published, unit)}"
-    wording = f"The value, {_number(value, unit)}, {told}. Nothing in it is random."
+    wording = f"The value, {_number(value, unit)}, {told}. Nothing is random."
     return by_value(value, "holds" if near else "does not hold", _number(value, unit), wording)
 
 

@@ -142,8 +142,8 @@ def conditions(lives: Mapping[str, Live]) -> Section:
         title="Conditions of the measurement",
         source=OWN,
         caption=(
-            "Lost: packets from the server that the emulator dropped, of those offered. Lateness: how late the "
-            "emulator delivered packets, median and 99th percentile. Missed: packets that it never saw."
+            "Lost: packets from the server that the emulator dropped, of those offered. Lateness: delay of "
+            "deliveries by the emulator, median and 99th percentile. Missed: packets that the emulator did not read."
         ),
         columns=(
             "path",
@@ -169,11 +169,16 @@ def conditions(lives: Mapping[str, Live]) -> Section:
                 key=key, claim=claim, source=OWN, published="", judged=judge.is_none(bad, of)
             )
             for key, claim, bad, of in (
-                ("every-byte", "Every byte that a client was given is the file's", wrong, fetches),
+                (
+                    "every-byte",
+                    "Every byte that a client received is equal to that of the file",
+                    wrong,
+                    fetches,
+                ),
                 ("no-failure", "Every fetch completed", failed, fetches),
                 (
                     "no-packet-missed",
-                    "The emulator was fast enough: it missed no packet that was sent to it",
+                    "The emulator was fast enough: it missed no packet",
                     unseen,
                     unseen + offered,
                 ),

@@ -57,7 +57,7 @@ def model_report(*, command: str) -> Report:
     return report(
         sections,
         title="Closed models of the papers: figures and claims reproduced",
-        subtitle="Figures that are formulae, computed from the corrected equations, and the claims of the texts.",
+        subtitle="Figures with closed formulae, computed from the corrected equations, and the claims of the texts.",
         command=command,
         headline=HEADLINE,
     )
@@ -150,7 +150,7 @@ def _small_window() -> Section:
         key="fig-15",
         title="Fig. 15: bandwidth wasted",
         source=f"{JOURNAL}, Fig. 15",
-        caption="Headers and all that is lost, as a percentage of what is sent. The text gives one number.",
+        caption="Headers and lost bytes, as a percentage of the sent bytes. The text gives one number.",
         x=LOSS,
         y=Axis(label="waste", unit="%", scale="linear", low=0.0),
         series=(line("classic", "Classic", LOSSES, list(100.0 * classic.waste_fraction)), *wastes),
@@ -165,8 +165,8 @@ def _small_window() -> Section:
         figures=(fig_12, net, fig_13, fig_15),
         findings=tuple(_small_window_claims()),
         why=(
-            "(4) and (11) count headers as throughput, so that the negative gain appears only net of headers; no cause "
-            "is known of the difference in waste"
+            "(4) and (11) count headers as throughput, so the negative gain appears only net of headers; "
+            "the cause of the difference in waste is not known"
         ),
     )
 
@@ -282,9 +282,9 @@ def _short_flows() -> Section:
     }
     figure = Figure(
         key="cardwell-fig-2",
-        title="Fig. 2: ways to be faster without loss",
+        title="Fig. 2: alternatives for faster transfers without loss",
         source="Cardwell et al. 1998, Fig. 2",
-        caption="In round trips of 70 ms, delayed acknowledgement of 100 ms included.",
+        caption="In round trips of 70 ms, delayed acknowledgment of 100 ms included.",
         x=Axis(label="size", unit="bytes", scale="log"),
         y=Axis(label="time", unit="round trips", scale="linear", low=0.0),
         series=(
@@ -317,18 +317,18 @@ def _short_flows() -> Section:
             ),
         ),
         _claim(
-            "modem", "A modem's pipe is full after 7.5 kB (to half a kB)", "section 3.3.1, (2)", "7.5 kB",
+            "modem", "The path of a modem is full after 7.5 kB (to half a kB)", "section 3.3.1, (2)", "7.5 kB",
             is_within(exact(pipes["modem"]), 7.0, 8.0, "kB"),
         ),
         _claim(
-            "ethernet", "Ethernet across the continent is full after 260 kB (within 5 kB)",
+            "ethernet", "A transcontinental Ethernet path is full after 260 kB (within 5 kB)",
             "section 3.3.1, (2)", "260 kB",
             is_within(exact(pipes["ethernet"]), 255.0, 265.0, "kB"),
         ),
         *(
             _claim(
                 f"optimal-{loss}",
-                f"21 packets see no loss in {percent} % of cases at a loss of {loss} % (within one point)",
+                f"21 packets have no loss in {percent} % of cases at a loss of {loss} % (within one point)",
                 "section 3.3.2", f"{percent} %",
                 is_exactly(100.0 * (1.0 - loss / 100.0) ** 21, percent, within=1.0, unit="%"),
             )
@@ -341,7 +341,7 @@ def _short_flows() -> Section:
         text=("Models without loss. `tcpsf reproduce short-flows` compares those with loss.",),
         figures=(figure,),
         findings=findings,
-        why="the modem's 7.5 kB is three times rate × round trip, while (2) gives less",
+        why="the 7.5 kB of the modem are three times rate × round-trip time, while (2) gives less",
     )
 
 
@@ -384,7 +384,7 @@ def _packet_discard() -> Section:
         text=section.text,
         figures=section.figures,
         findings=findings,
-        why="(2) is printed wrong for two patterns of losses, and AAL5's trailer needs a thirteenth cell",
+        why="(2) is misprinted for two patterns of losses, and the trailer of AAL5 needs a thirteenth cell",
     )
 
 
@@ -402,7 +402,7 @@ def _counted(count: int, told: str) -> Judged:
         count,
         verdict,
         told,
-        f"The count is {count}; the claim needs none. Nothing in it is random.",
+        f"The count is {count}; the claim needs none. Nothing is random.",
     )
 
 
@@ -442,7 +442,7 @@ def _costs(sender: Detection, key: str, title: str) -> Figure:
         key=f"best-{key}",
         title=title,
         source="This project",
-        caption="A full-sized packet is lost with 1 %.",
+        caption="A full-sized packet is lost with a probability of 1 %.",
         x=Axis(
             label="exponent of packet size in the loss rate (0: no effect of size, 1: proportional)",
             unit="",

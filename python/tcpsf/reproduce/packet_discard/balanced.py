@@ -131,7 +131,7 @@ def _panel(
         key=key,
         title=f"Effective throughput with balanced packet discard in {topology.label}, {named}",
         source=f"{paper.SHORT}, Fig. {number}",
-        caption="By recovery period (Gap, in packets); EPD beside, at the same threshold.",
+        caption="By recovery period (Gap, in packets), with EPD at the same threshold.",
         x=THRESHOLD,
         y=SHARE if topology is B else NEAR_ONE,
         series=(
@@ -148,7 +148,7 @@ def _panel(
             ),
         ),
         notes=(
-            "The published point is the maximum, printed without Gap and threshold: drawn where tcpsf has it.",
+            "The paper prints the maximum without Gap and threshold; it is drawn at the maximum of tcpsf.",
         )
         if any(gap in published for gap in seen)
         else (),
@@ -196,7 +196,7 @@ def _claims_12(seen: ByGap, epd: Seen, top: Sequence[RunSummary]) -> Iterator[Fi
     at_each = {f"{at:g}": over(runs, epd.epd[at], measure) for at, runs in seen[paper.GAP].items()}
     yield judge.finding(
         key="bpd-over-epd",
-        claim="Topology B: BPD with a Gap of 25 gives more than EPD at every threshold",
+        claim="Topology B: BPD with a Gap of 25 has a higher throughput than EPD at every threshold",
         source=where,
         published="difference above 0",
         judged=judge.all_above(at_each, 0.0, ""),
@@ -227,7 +227,7 @@ def _claims_12(seen: ByGap, epd: Seen, top: Sequence[RunSummary]) -> Iterator[Fi
     long = seen[max(seen)]
     yield judge.finding(
         key="bpd-long-gap-falls",
-        claim=f"Topology B, Gap {max(seen)}: from a certain point on the throughput falls as the lower threshold grows",
+        claim=f"Topology B, Gap {max(seen)}: above a certain lower threshold the throughput falls",
         source=where,
         published="highest before the end",
         judged=judge.is_below(over(long[max(long)], long[best(long, measure)], measure), 0.0, ""),
@@ -240,7 +240,7 @@ def _figure_13(seen: Mapping[float, Sequence[RunSummary]], epd: Seen) -> Part:
         key="fig-13",
         title="Time in which connections are active in topology B with BPD",
         source=f"{paper.SHORT}, Fig. 13",
-        caption="Gap 25; EPD beside, at the same threshold.",
+        caption="Gap 25, with EPD at the same threshold.",
         x=THRESHOLD,
         y=ACTIVE,
         series=(
@@ -254,13 +254,14 @@ def _figure_13(seen: Mapping[float, Sequence[RunSummary]], epd: Seen) -> Part:
             ),
         ),
         notes=(
-            "The published point is printed without its threshold: drawn at the highest simulated throughput.",
+            "The paper prints this value without its threshold; it is drawn at the highest simulated throughput.",
         ),
     )
     where = "section 5, Fig. 13"
     finding = judge.finding(
         key="bpd-active",
-        claim="Topology B: with BPD (Gap 25, at its best threshold) connections are active 92 % of the time (within 5)",
+        claim="Topology B: with BPD (Gap 25, at its best threshold) connections are active 92 % of the time "
+        "(within 5)",
         source=where,
         published=f"{paper.BPD_ACTIVE:g}",
         judged=judge.is_within(
@@ -313,9 +314,10 @@ def _policies(seen: Mapping[str, tuple[Seen, Sequence[RunSummary]]]) -> Part:
             rows.append(Row(label=f"{topology.label}, {name}", cells=cells))
     table = Table(
         key="policies",
-        title="The four policies beside each other",
+        title="Comparison of the four policies",
         source="this project, from the runs of the figures",
-        caption="Timeouts are a connection's in a run; fairness is Jain's index of the connections' throughputs.",
+        caption="Timeouts are per connection and run. Fairness is Jain's index of the throughputs of the "
+        "connections.",
         columns=("policy", "effective throughput", "active", "timeouts", "fairness"),
         rows=tuple(rows),
     )
@@ -348,8 +350,8 @@ def _bound() -> Table:
         title="Recovery periods that fit between the thresholds",
         source=f"{paper.SHORT}, section 4",
         caption=(
-            "N·Gap·M < B: with N connections damaged at once, M = 13 cells a packet and B cells between the lower "
-            "threshold and an upper one of 0.9. The paper uses longer ones on purpose."
+            "N·Gap·M < B, with N connections damaged at once, M = 13 cells per packet, and B cells between "
+            "the lower threshold and an upper threshold of 0.9. The paper uses longer periods intentionally."
         ),
         columns=("lower threshold", "cells between", "topology A", "topology B"),
         rows=tuple(rows),

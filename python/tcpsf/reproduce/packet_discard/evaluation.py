@@ -59,14 +59,14 @@ HEADLINE = (
 """Keys of the paper's main claims."""
 
 TIMER = (
-    "no single timer gives all published numbers: the throughputs of Figs. 8 and 12 need the text's tick of 500 ms, "
-    "the timeouts of Figs. 17 and 20 one from 200 ms"
+    "no single timer gives all published numbers: the throughputs of Figs. 8 and 12 need the text's tick of "
+    "500 ms, and the timeouts of Figs. 17 and 20 need a minimum timeout of 200 ms"
 )
 """Why results differ, found with both timers; `fig-20-fine` and `sensitivity` show it."""
 
 SPACING = (
-    "two losses from a window below 10 need the timer by equation (2) wherever they are, so that W/2 is enough for "
-    "larger windows alone; and a connection that loses as often as the rule allows has a window of 4 segments"
+    "by equation (2), two losses from a window below 10 always need the timer, so W/2 is sufficient only "
+    "for larger windows; and a connection with the highest loss rate that the rule permits has a window of 4 segments"
 )
 """Why the rule of thumb of section 2.2 fails; `reproduce.packet_discard.spacing.NOTE` derives the second part."""
 
@@ -74,7 +74,7 @@ SECTIONS = (
     Heading(
         "spacing",
         "Losses from one window",
-        ("Which losses Reno repairs without its timer, and how far apart they must be.",),
+        ("Losses that Reno repairs without its timer, and the necessary distance between them.",),
         why=SPACING,
     ),
     Heading(
@@ -87,7 +87,10 @@ SECTIONS = (
         "b",
         "Plain ATM, PPD and EPD: topology B",
         (
-            "Five links of 30 Mb/s lead to one of 75 Mb/s: with three connections idle at most 0.8 of it can be used.",
+            (
+                "Five links of 30 Mb/s lead to one of 75 Mb/s: with three connections idle at most 0.8 of it "
+                "can be used."
+            ),
         ),
         why=TIMER,
     ),
@@ -95,7 +98,7 @@ SECTIONS = (
         "bpd",
         "Balanced packet discard",
         (
-            "A connection that has just lost a packet is spared for the next Gap packets, up to a higher threshold.",
+            "After a loss, the switch accepts the next Gap packets of the connection, up to a higher threshold.",
         ),
         why=TIMER,
     ),
@@ -105,12 +108,12 @@ SECTIONS = (
         (),
         why=TIMER,
     ),
-    Heading("mixed", "Reno beside SACK", (), why=TIMER),
-    Heading("timers", "The timeout against the round trip", ()),
+    Heading("mixed", "Reno and SACK", (), why=TIMER),
+    Heading("timers", "Timeout and round-trip time", ()),
     Heading("sensitivity", "Sensitivity to unstated assumptions", ()),
     Heading(
         "kin",
-        "The same rule for packets",
+        "Balanced discard for queues of packets",
         (
             "Not in the paper: does spacing losses help on an ordinary line, which drops whole packets?",
         ),

@@ -168,7 +168,8 @@ def _greedy_part(key: str, label: str, seen: ByDiscipline) -> Part:
         title=f"Topology B as lines of packets: {label}",
         source=OWN,
         caption=(
-            "Five greedy connections and a buffer of 92 packets, with the timer of topology B. Balanced discard with "
+            "Five greedy connections share a buffer of 92 packets, with the timer of topology B. Balanced "
+            "discard with "
             "0.4 and 0.9; RED from 18 to 55 packets, gentle; CoDel with 1 and 20 ms."
         ),
         columns=(
@@ -189,7 +190,7 @@ def _greedy_claims(key: str, label: str, seen: ByDiscipline) -> Iterator[Finding
     ):
         yield judge.finding(
             key=f"packets-beats-{other}-{key}",
-            claim=f"{label}: greedy flows get more with balanced discard (Gap 25) than with {name}",
+            claim=f"{label}: greedy flows have a higher throughput with balanced discard (Gap 25) than with {name}",
             source=OWN,
             published="",
             judged=judge.is_above(over(seen["balanced"], seen[other], _of_packets), 0.0, ""),

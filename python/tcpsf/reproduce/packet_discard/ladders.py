@@ -85,7 +85,8 @@ LADDERS = (
         caption="Segments 1 and 4 of a window of 8 are lost, as in Fig. 2.",
         window=8,
         lost=(1, 4),
-        claim="SACK repairs two losses from a window of 8 without a timeout; under the same conditions Reno needs one",
+        claim="SACK repairs two losses from a window of 8 without a timeout; under the same conditions Reno "
+        "needs one",
         source="section 6.1, Fig. 19",
         expected={"Reno": (FAST, TIMEOUT), "SACK": (FAST,)},
     ),
@@ -129,7 +130,7 @@ def _part(drawn: Ladder, runs: Mapping[str, RunSummary]) -> Part:
 
 
 def flow(name: str, window: int, run: RunSummary) -> ladder.Flow:
-    """Take the window with the losses out of a run, up to the acknowledgement of all of it."""
+    """Take the window with the losses out of a run, up to the acknowledgment of all of it."""
     first = 1 + (window - 1) * paper.SEGMENT
     past = first + window * paper.SEGMENT
     packets = [each for each in ladder.paired(PACKETS.of(run)) if _within(each, first)]

@@ -108,7 +108,7 @@ def _figure_20(key: str, how: str, runs: ByPair) -> Part:
         ),
         rows=tuple(rows),
         notes=(
-            "The paper does not say how long its runs are, nor what the switch does without BPD.",
+            "The paper gives neither the length of its runs nor the policy of the switch without BPD.",
         ),
     )
     return Part(tables=(table,), findings=tuple(_claims(key, how, runs)))
@@ -134,7 +134,7 @@ def _of_sharing(runs: ByPair) -> Iterator[Finding]:
     reno, sack = (pair for pair in FIGURE_20 if not pair.balanced)
     yield judge.finding(
         key="mixed-reno-even",
-        claim="Without BPD two Reno connections share evenly (fairness above 0.95)",
+        claim="Without BPD two Reno connections have equal shares (fairness above 0.95)",
         source=WHERE,
         published=f"{reno.fairness}",
         judged=judge.is_above(mean_share(runs["reno"], fairness), 1.0 - ABOUT, ""),

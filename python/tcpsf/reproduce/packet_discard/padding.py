@@ -83,19 +83,20 @@ def _padding() -> Table:
             )
     return Table(
         key="padding",
-        title="What a segment takes in cells",
+        title="Cells per segment",
         source=OWN,
         caption=(
-            "40 bytes of headers and AAL5's 8 fill one cell's payload exactly: a segment takes that cell and one for "
-            "every 48 bytes begun. Multiples of 48 leave nothing empty."
+            "40 bytes of headers and the 8 bytes of AAL5 fill the payload of one cell exactly. A segment "
+            "takes this cell, plus one cell for every 48 bytes of payload, rounded up. Multiples of 48 need "
+            "no padding."
         ),
         columns=(
             "segment",
             "cells",
-            "empty in the last",
+            "padding in the last",
             "payload on a line of cells",
             "payload on a line of packets",
-            "more cells than in full segments",
+            "increase in cells over full segments",
         ),
         rows=tuple(rows),
     )
@@ -135,11 +136,13 @@ def _gains(seen: Mapping[str, BySender]) -> Part:
             rows.append(Row(label=f"{variant.label}, {name}", cells=cells))
     table = Table(
         key="framing-atm",
-        title="Framing over a line of packets and over one of cells",
+        title="Framing over a line of packets and a line of cells",
         source=OWN,
         caption=(
-            "The Smart Framing paper's flows at half load, over a bottleneck of 10 Mb/s, 50 ms and 150 kB: in packets, "
-            "or in 2830 cells that drop the rest of a damaged packet. An access line of 100 Mb/s leads there."
+            "The Smart Framing paper's flows at half load, over a bottleneck of 10 Mb/s, 50 ms and 150 kB: "
+            "in packets, "
+            "or in 2830 cells that drop the rest of a damaged packet. An access line of 100 Mb/s leads to "
+            "the bottleneck."
         ),
         columns=(
             "sender, line",
@@ -161,7 +164,7 @@ def _claims(seen: Mapping[str, BySender]) -> Iterator[Finding]:
         gains = {line: measure.gains(seen[line][key], seen[line]["classic"]) for line in LINES}
         yield judge.finding(
             key=f"framing-gains-over-cells-{key}",
-            claim=f"{label} still shortens short flows where the line is one of cells",
+            claim=f"{label} also shortens short flows on a line of cells",
             source=OWN,
             published="",
             judged=judge.is_above(measure.mean(gains["cells"]), 0.0, "%"),

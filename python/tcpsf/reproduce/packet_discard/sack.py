@@ -117,8 +117,8 @@ def _part(pairs: Mapping[str, Pair], balanced: Sequence[RunSummary]) -> Part:
         title="Timeouts with Reno and with SACK",
         source=f"{paper.SHORT}, section 6.2, after Bruyeron and Hemon 1998",
         caption=(
-            "Without BPD; all connections use the same sender. EPD has its threshold at 0.7. The paper says of its "
-            "source's scenario only that it is typical."
+            "Without BPD; all connections use the same sender. EPD has its threshold at 0.7. The paper "
+            "calls the scenario of its source typical and gives no details."
         ),
         columns=(
             "network",

@@ -71,7 +71,7 @@ VARIATIONS = (
         for duration in ("30s", "60s")
     ),
     _variation("delayed acknowledgments", ack_every=2),
-    _variation("a loss halves what is in flight", halving="flight"),
+    _variation("a loss halves the flight size", halving="flight"),
     _variation("each packet leaves up to 0.1 ms late", send_jitter="100us"),
 )
 

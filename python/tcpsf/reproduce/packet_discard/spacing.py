@@ -45,9 +45,9 @@ AWAY = Axis(label="mean distance of losses", unit="segments", scale="log")
 EXPIRED = Axis(label="losses that end in a timeout", unit="%", scale="linear", low=0.0, high=100.0)
 
 NOTE = (
-    "Losses at a regular distance of D segments hold the window between W/2 and W with 3W²/8 = D. The rule asks for "
-    "D ≥ 3W/4 + 3, which such a window meets from W = 4 on. So it is met by every loss at D ≥ 6, and near that "
-    "distance the window is too small for three duplicate acknowledgements."
+    "Losses at a regular distance of D segments hold the window between W/2 and W with 3W²/8 = D. The rule "
+    "requires D ≥ 3W/4 + 3, which such a window meets from W = 4 on. Every loss at D ≥ 6 therefore meets "
+    "the rule. Near that distance the window is too small for three duplicate acknowledgments."
 )
 
 
@@ -106,10 +106,10 @@ def _part(runs: Mapping[int, RunSummary]) -> Part:
     figure = Figure(
         key="loss-spacing",
         title="Timeouts by distance of losses",
-        source=f"{paper.SHORT}, {WHERE} (the rule; the paper has no figure of it)",
+        source=f"{paper.SHORT}, {WHERE} (rule only; the paper has no figure)",
         caption=(
-            f"Reno on lines without a queue, {FLOWS} flows of {SEGMENTS} segments for each point; resent segments "
-            "count as any other."
+            f"Reno on lines without a queue, {FLOWS} flows of {SEGMENTS} segments for each point; "
+            "retransmissions count as other segments."
         ),
         x=AWAY,
         y=EXPIRED,
@@ -218,14 +218,15 @@ def _claims(runs: Mapping[int, RunSummary]) -> Iterator[Finding]:
     ]
     yield judge.finding(
         key="spacing-goes-on",
-        claim="A connection that goes on losing a segment every 3W/4 + 3 or more does not time out (W from 5 on)",
+        claim="A connection that loses one segment in every 3W/4 + 3 or more does not time out (W from 5 on)",
         source=WHERE,
         published="none",
         judged=judge.is_none(_timeouts(kept), len(kept)),
     )
     yield judge.finding(
         key="spacing-premise",
-        claim="As many losses cause fewer timeouts if they are spaced (half to one and a half of the mean distance)",
+        claim="The same number of losses causes fewer timeouts if they are spaced (half to one and a half "
+        "of the mean distance)",
         source="sections 2.2 and 4",
         published="difference above 0",
         judged=judge.all_above(

@@ -212,7 +212,7 @@ def _figure_8(seen: Seen, in_a: Seen) -> Part:
         measure,
         published=(PublishedPoint(x=top, y=paper.EPD_BEST),),
         notes=(
-            "The published point is EPD's maximum, printed without its threshold: drawn where tcpsf has it.",
+            "The paper prints the maximum of EPD without its threshold; it is drawn at the maximum of tcpsf.",
         ),
     )
     return Part(figures=(figure,), findings=tuple(_claims_8(seen, in_a, top)))
@@ -263,8 +263,8 @@ def _figure_9(seen: Seen) -> Part:
         active,
         published=(PublishedPoint(x=top, y=paper.EPD_ACTIVE),),
         notes=(
-            "The published point is printed without its threshold: drawn where the simulated throughput is highest.",
-            "Section 3 has 49 % idle, section 5 has 49 % active.",
+            "The paper prints this value without its threshold; it is drawn at the highest simulated throughput.",
+            "Section 3 gives 49 % idle, and section 5 gives 49 % active.",
         ),
     )
     finding = judge.finding(

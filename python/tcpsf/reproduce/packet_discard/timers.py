@@ -63,8 +63,8 @@ def _figure_3(runs: Mapping[str, Sequence[RunSummary]]) -> Part:
         source=f"{paper.SHORT}, Fig. 3",
         caption=(
             f"{len(networks.ROUND_TRIPS_MS) * networks.SHARING} connections, {networks.SHARING} to a line of "
-            f"{networks.LINE_MBPS:g} Mb/s; the actual time is propagation and the mean queue, the timeout the "
-            "median of what is in force at the end."
+            f"{networks.LINE_MBPS:g} Mb/s; the actual time is propagation plus the mean queueing delay; the "
+            "timeout is the median of the values at the end."
         ),
         x=TRIP,
         y=TIMEOUT,

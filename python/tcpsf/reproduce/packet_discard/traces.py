@@ -49,7 +49,7 @@ COUNTED = 0.2
 """Relative distance from a number of timeouts that was counted in a figure which is still about the same."""
 
 SAWTOOTH = (
-    "A window that swings between W/2 and W sends 3W²/8 segments from one loss to the next. 25 of them make a mean "
+    "A window that varies between W/2 and W sends 3W²/8 segments from one loss to the next. 25 of them make a mean "
     "window of 6 segments: too few for a fifth of the line with 0.4 of the buffer taken (11), so losses are rarer."
 )
 
@@ -169,7 +169,7 @@ def _claims_15(pair: Pair) -> Iterator[Finding]:
     rows = [row for run in pair.bpd for row in connections(run)]
     yield judge.finding(
         key="bpd-no-timeouts",
-        claim="With BPD a connection of topology B need not time out in 10 s (connections that did not)",
+        claim="With BPD a connection of topology B can avoid all timeouts for 10 s (connections that did)",
         source=where,
         published="the one drawn",
         judged=judge.is_some(sum(row["timeouts"] == 0 for row in rows), len(rows)),
@@ -177,14 +177,14 @@ def _claims_15(pair: Pair) -> Iterator[Finding]:
     late = sum(row["time_s"] >= SETTLED_S for run in pair.bpd for row in EXPIRIES.of(run))
     yield judge.finding(
         key="bpd-settled",
-        claim="With BPD connections almost never time out once the system is stable (one in ten, after 5 s)",
+        claim="With BPD connections almost never time out in the stable phase (one in ten, after 5 s)",
         source=where,
         published="almost never",
         judged=judge.is_below(judge.exact(late / len(rows)), 0.1, "timeouts a connection"),
     )
     yield judge.finding(
         key="bpd-spacing",
-        claim="With BPD a connection loses one segment in 25 to 26, as many as Gap says (within one)",
+        claim="With BPD a connection loses one segment in 25 to 26, as Gap determines (within one)",
         source="section 5, Figs. 15 and 16",
         published="25 to 26",
         judged=judge.is_within(

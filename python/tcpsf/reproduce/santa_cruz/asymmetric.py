@@ -29,8 +29,9 @@ from tcpsf.reproduce.santa_cruz.exhibit import (
 WHERE = "section 4.3, Table 4"
 SECTION = "asymmetric"
 WHY = (
-    "Fig. 12 has lost its numbers, ns-2.35's own Reno gives what tcpsf gives on the links as assumed here, and no "
-    "return buffer from 4 to 50 acknowledgements gives the published rate and delay together"
+    "the numbers of Fig. 12 are missing, the Reno of ns-2.35 gives the results of tcpsf on the links as "
+    "assumed here, and no return buffer from 4 to 50 acknowledgments gives both the published rate and the "
+    "published delay"
 )
 BWDP = 31
 """Section 4.3: the window that fills the path, packets."""
@@ -47,7 +48,7 @@ def exhibits() -> tuple[Exhibit, ...]:
         each.key: case(paper.asymmetric(sender=each.sender, reverse_buffer=least))
         for each in paper.SENDERS
     }
-    what = "slow return line, {} acknowledgements of buffer"
+    what = "slow return line, {} acknowledgments of buffer"
     return (
         exhibit(
             "table-4",
@@ -86,9 +87,7 @@ def _table_4(runs: BySender) -> Part:
         published=lambda sender: sender.asymmetric,
         micro=True,
         ranges=True,
-        notes=(
-            "The two throughputs printed as 23.72 and 23.73 Mb/s are taken for 2.372 and 2.373.",
-        ),
+        notes=("The two throughputs printed as 23.72 and 23.73 Mb/s are read as 2.372 and 2.373.",),
     )
     rows = table_findings(
         key="table-4", source=WHERE, runs=runs, published=lambda sender: sender.asymmetric
@@ -99,7 +98,7 @@ def _table_4(runs: BySender) -> Part:
 def _other_buffer(runs: BySender) -> Part:
     table = senders_table(
         key="table-4-9",
-        title="The same with nine acknowledgements of buffer on the return path",
+        title="The same with nine acknowledgments of buffer on the return path",
         source=f"{paper.SHORT}, Table 4, the other reading",
         caption="Medians and ranges as above.",
         runs=runs,
@@ -156,7 +155,7 @@ def _claims(runs: BySender) -> Iterator[Finding]:
 def _figure_13(runs: BySender) -> Part:
     figures = over_time(
         key="fig-13",
-        title="Over a slow return line",
+        title="Slow return line",
         queue="forward queue",
         source=f"{paper.SHORT}, Fig. 13; Vegas is not in the paper's figure",
         caption="The first run. Sampled every 50 ms.",

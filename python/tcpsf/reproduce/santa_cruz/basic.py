@@ -32,8 +32,8 @@ SECTION = "basic"
 STEADY_S = 5.0
 """From when on a window that settles has settled."""
 WHY = (
-    "the published delay variances of Santa Cruz leave no room for slow start or for a window that moves by a segment, "
-    "and the unprinted δ does not explain them"
+    "the published delay variances of Santa Cruz are too small for a slow start or for a window that "
+    "changes by one segment, and the unprinted δ does not explain them"
 )
 DELTAS = ("0.1", "0.25", "0.5", "0.75", "1")
 """Packets: the paper leaves open around which operating points the window stays as it is."""
@@ -41,7 +41,7 @@ DELTAS = ("0.1", "0.25", "0.5", "0.75", "1")
 
 def exhibits() -> tuple[Exhibit, ...]:
     """Return the section's exhibits."""
-    # Nothing is random in it.
+    # Nothing is random.
     cases = {each.key: case(paper.basic(sender=each.sender), once=True) for each in paper.SENDERS}
     parts = [("table-2", cases, _table_2), ("fig-8", cases, _figure_8), ("fig-9", cases, _figure_9)]
     deltas = {
@@ -76,8 +76,8 @@ def _deltas(runs: BySender) -> Part:
         key="delta",
         title="Santa Cruz over the basic bottleneck, by δ",
         source=OWN,
-        caption="The paper doesn't print how far from the operating point the queue may be before the window moves; "
-        "Table 2 has 0.25 packets.",
+        caption="The paper does not print the tolerance δ between the queue and the operating point. Table "
+        "2 here uses 0.25 packets.",
         columns=("protocol", *(name for name, *_ in shown)),
         rows=rows,
     )
@@ -89,7 +89,7 @@ def _table_2(runs: BySender) -> Part:
         key="table-2",
         title="Throughput and delay over the basic bottleneck",
         source=f"{paper.SHORT}, Table 2",
-        caption="One flow for 10 s. Nothing is random in it, so there is one run of each.",
+        caption="One flow for 10 s. Nothing is random, so each sender has one run.",
         runs=runs,
         published=lambda sender: sender.basic,
         ranges=False,
@@ -203,7 +203,7 @@ def _figure_8(runs: BySender) -> Part:
     swing = max(after) - min(after)
     finding = judge.finding(
         key="fig-8-oscillates",
-        claim="Reno: the queue swings between full and at most half full after the start",
+        claim="Reno: after the start the queue varies between full and at most half full",
         source="section 4.1, Fig. 8",
         published="0 to 17 packets",
         judged=judge.is_above(judge.exact(swing), paper.BUFFER / 2, "packets"),
@@ -226,14 +226,14 @@ def _figure_9(runs: BySender) -> Part:
     findings = (
         judge.finding(
             key="fig-9-queue",
-            claim="SC n=1.5: the queue comes to rest between one and two packets (its mean after 5 s)",
+            claim="SC n=1.5: the queue becomes stable between one and two packets (its mean after 5 s)",
             source="section 4.1, Fig. 9",
             published="1 to 2 packets",
             judged=judge.is_within(judge.exact(waiting), 1.0, 2.0, "packets"),
         ),
         judge.finding(
             key="fig-9-window",
-            claim="SC n=1.5: the window comes to 18 packets and stays (its largest after 5 s, to the packet)",
+            claim="SC n=1.5: the window reaches 18 packets and stays there (its maximum after 5 s, to the packet)",
             source="section 4.1, Fig. 9",
             published="18 packets",
             judged=judge.is_within(

@@ -48,28 +48,37 @@ SMALL_WINDOW = (
 HEADINGS = (
     Heading(
         "fairness",
-        "Beyond the paper: flows of one kind share the line",
+        "Beyond the paper: fairness among flows of one sender",
         (
-            "Not in the paper: some flows of one sender, started within a second, share the basic bottleneck for 60 s.",
+            (
+                "Not in the paper: several flows of one sender start within a second and share the basic "
+                "bottleneck for 60 s."
+            ),
         ),
     ),
     Heading(
         "coexistence",
-        "Beyond the paper: beside other senders",
+        "Beyond the paper: coexistence with other senders",
         (
-            "Not in the paper: one flow of the first sender and one of the second share the basic bottleneck for 60 s.",
+            (
+                "Not in the paper: one flow of the first sender and one of the second share the basic "
+                "bottleneck for 60 s."
+            ),
         ),
     ),
     Heading(
         "wireless",
         "Beyond the paper: wireless loss",
         (
-            "Not in the paper: the last hop of the basic network loses packets at random, acknowledgements not.",
+            (
+                "Not in the paper: the last hop of the basic network loses data packets at random, but no "
+                "acknowledgments."
+            ),
         ),
     ),
     Heading(
         "delayed-acks",
-        "Beyond the paper: delayed acknowledgements",
+        "Beyond the paper: delayed acknowledgments",
         ("Not in the paper: the receiver acknowledges every second packet, or after 200 ms.",),
     ),
     Heading(
@@ -171,8 +180,8 @@ def _coexistence() -> Exhibit:
     def build(runs: Runs) -> Part:
         table = means_table(
             key="coexistence",
-            title="Share of the line beside another sender",
-            caption="Of what both received in 60 s, the share of the sender on the left.",
+            title="Share of the line with another sender",
+            caption="Share of the sender on the left in the data that both delivered in 60 s.",
             columns=[f"beside {name}" for name, _ in others],
             possible=stats.PERCENT,
             unit="%",
@@ -232,7 +241,7 @@ def _wireless() -> Exhibit:
     return Exhibit(key="wireless", section="wireless", cases=tuple(cases.values()), build=build)
 
 
-# ---- delayed acknowledgements
+# ---- delayed acknowledgments
 # ----------------------------------------------------------------------------------------
 
 
@@ -265,9 +274,9 @@ def _delayed_table(runs: BySender) -> Part:
     )
     table = Table(
         key="delayed-acks",
-        title="The basic bottleneck with delayed acknowledgements",
+        title="The basic bottleneck with delayed acknowledgments",
         source=f"{OWN}, beside Table 2",
-        caption="One run of 10 s; nothing is random in it.",
+        caption="One run of 10 s; nothing is random.",
         columns=("protocol", *(name for name, *_ in columns(micro=False))),
         rows=rows,
     )
@@ -325,7 +334,7 @@ def _small_window() -> Exhibit:
             key="small-window",
             title="Completion time of short transfers under loss",
             source=OWN,
-            caption="Transfers on the same seeds; the gain is that of framing.",
+            caption="Transfers with the same random seeds; the gain is that of framing.",
             columns=("sender", "full-sized", "framed", "gain"),
             rows=tuple(rows),
         )

@@ -49,7 +49,7 @@ SAMPLES = Rows(
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """How long the traced packets of a run were on their way, against the shortest: data there, acknowledgements back.
+    """How long the traced packets of a run were on their way, against the shortest: data there, acknowledgments back.
 
     Means over those that arrived after `BEGINS_S`, in milliseconds.
     """
@@ -116,10 +116,11 @@ LATE_SHARE, LATE = 0.05, "20ms"
 """Of the packets of one direction, those that are late, and by how much."""
 
 TEXT = (
-    "Sections 3.1.1 and 3.1.2: a Santa Cruz flow (n = 3) on the basic network, alone, with a Reno flow beside it, and "
-    "with a Reno flow on the way back. The sender knows the change of its packets' delay on the way there and of their "
-    "acknowledgements' on the way back from the receiver's timestamps; what the simulator knows stands beside. "
-    "Out of order: on one of the two ways, some packets take 20 ms more."
+    "Sections 3.1.1 and 3.1.2: a Santa Cruz flow (n = 3) on the basic network, alone, with a Reno flow in "
+    "the same direction, and with a Reno flow on the return path. From the receiver's timestamps the sender "
+    "computes the change of the delay of its packets on the forward path, and of their acknowledgments on "
+    "the return path. The true delays of the simulator are beside these values. Out of order: on one of the "
+    "two paths, some packets take 20 ms more."
 )
 
 HEADINGS = (Heading(SECTION, "The direction of congestion", (TEXT,)),)
@@ -165,12 +166,12 @@ def _late(link: str) -> Scenario:
 CONGESTED = (
     Way("alone", "alone", _sampled(paper.basic(sender=SENDER.sender, spread="1s"))),
     Way("there", "Reno beside it", _sampled(_beside())),
-    Way("back", "Reno on the way back", _sampled(paper.reverse(sender=SENDER.sender))),
+    Way("back", "Reno on the return path", _sampled(paper.reverse(sender=SENDER.sender))),
 )
 REORDERED = (
     Way("in-order", "in order", _sampled(paper.basic(sender=SENDER.sender, spread="1s"))),
-    Way("late-there", "late on the way there", _sampled(_late("last"))),
-    Way("late-back", "late on the way back", _sampled(_late("last-back"))),
+    Way("late-there", "late on the forward path", _sampled(_late("last"))),
+    Way("late-back", "late on the return path", _sampled(_late("last-back"))),
 )
 
 
@@ -208,10 +209,10 @@ def delays_of(run: RunSummary) -> Delays:
 
 COLUMNS: tuple[tuple[str, Callable[[Delays], float]], ...] = (
     ("round trip", lambda found: found.there + found.back),
-    ("relative delay there", lambda found: found.there),
-    ("packets waited", lambda found: found.true_there),
-    ("relative delay back", lambda found: found.back),
-    ("acknowledgements waited", lambda found: found.true_back),
+    ("relative delay, forward", lambda found: found.there),
+    ("queueing of packets", lambda found: found.true_there),
+    ("relative delay, return", lambda found: found.back),
+    ("queueing of acknowledgments", lambda found: found.true_back),
 )
 
 
@@ -236,10 +237,10 @@ def _direction() -> Exhibit:
         ]
         table = Table(
             key="direction",
-            title="Delay by direction, as the sender knows it and as it was",
+            title="Delay by direction: estimate of the sender and true value",
             source=OWN,
-            caption="Means after 2 s. Relative delays are a window's mean against the first packet, which found no "
-            "queue; what packets and acknowledgements waited is by the simulator.",
+            caption="Means after 2 s. A relative delay is the mean of a window, relative to the first packet, "
+            "which met no queue. The queueing delays are those of the simulator.",
             columns=("network", *(name for name, _ in COLUMNS)),
             rows=tuple(rows),
         )
@@ -263,16 +264,16 @@ def _figure_1() -> Table:
     )
     return Table(
         key="fig-1",
-        title="Round trips of 4 and 5: which way became longer",
+        title="Round trips of 4 and 5: the path that became longer",
         source=f"{paper.SHORT}, Fig. 1",
-        caption="Relative delays of the second packet against the first, from times of sending, arrival and "
-        "acknowledgement, in the figure's units.",
+        caption="Relative delays of the second packet with respect to the first, from the times of "
+        "transmission, arrival and acknowledgment, in the units of the figure.",
         columns=(
             "packets",
             "first round trip",
             "second round trip",
-            "relative delay there",
-            "relative delay back",
+            "relative delay, forward",
+            "relative delay, return",
         ),
         rows=(Row(label="two packets of Fig. 1", cells=cells),),
     )
@@ -281,8 +282,8 @@ def _figure_1() -> Table:
 def _curves(run: RunSummary) -> Figure:
     lines = []
     for key, label, quantity in (
-        ("there", "on the way there", "forward_delay_s"),
-        ("back", "on the way back", "return_delay_s"),
+        ("there", "on the forward path", "forward_delay_s"),
+        ("back", "on the return path", "return_delay_s"),
     ):
         curve = list(SAMPLES.curve(run, object=FLOW, quantity=quantity))
         points = [judge.exact(round(1e3 * value, 4)) for _, value in curve]
@@ -301,8 +302,8 @@ def _curves(run: RunSummary) -> Figure:
 def _claims(found: Mapping[str, Sequence[Delays]]) -> Iterator[Finding]:
     where = "section 3.1.1"
     ways: tuple[tuple[str, str, Callable[[Delays], float]], ...] = (
-        ("there", "on the way there", lambda run: run.there - run.true_there),
-        ("back", "on the way back", lambda run: run.back - run.true_back),
+        ("there", "on the forward path", lambda run: run.there - run.true_there),
+        ("back", "on the return path", lambda run: run.back - run.true_back),
     )
     for key, label, error in ways:
         apart = {
@@ -310,7 +311,8 @@ def _claims(found: Mapping[str, Sequence[Delays]]) -> Iterator[Finding]:
         }
         yield judge.finding(
             key=f"direction-{key}-is-waited",
-            claim=f"Relative delays are what was waited {label}, within a packet ({PACKET_MS:.2f} ms), wherever the "
+            claim=f"Relative delays equal the queueing delays {label}, within a packet ({PACKET_MS:.2f} ms), "
+            "wherever the "
             "congestion is",
             source=where,
             published="the change in forward or reverse delay",
@@ -318,8 +320,8 @@ def _claims(found: Mapping[str, Sequence[Delays]]) -> Iterator[Finding]:
         )
     yield judge.finding(
         key="direction-told-apart",
-        claim="With traffic on the way back, the round trip grows and the relative delay there stays as it is alone "
-        "(within a packet)",
+        claim="With traffic on the return path, the round-trip time grows, and the relative delay of the "
+        "forward path stays as without traffic (within a packet)",
         source=f"{where}, Fig. 1",
         published="0 of 1",
         judged=judge.is_within(
@@ -336,8 +338,8 @@ def _claims(found: Mapping[str, Sequence[Delays]]) -> Iterator[Finding]:
     )
     yield judge.finding(
         key="direction-round-trip-grows",
-        claim="With traffic on the way back, the round trip is longer by more than a packet: what a round-trip time "
-        "alone would take for congestion",
+        claim="With traffic on the return path, the round-trip time is longer by more than a packet: a "
+        "sender that uses only the round-trip time would infer congestion",
         source=f"{where}, Fig. 1",
         published="4 and 5",
         judged=judge.is_above(
@@ -385,9 +387,9 @@ def _reordered() -> Exhibit:
             key="direction-reordered",
             title="Reports out of order, by direction",
             source=f"{OWN}, beside Fig. 3(d)",
-            caption=f"Reports in 10 s by which packets or acknowledgements had overtaken others, where "
+            caption=f"Reports in 10 s that show overtaking of packets or acknowledgments, if "
             f"{100 * LATE_SHARE:g} % of one direction's are {LATE.removesuffix('ms')} ms late.",
-            columns=("network", "overtaken there", "overtaken on the way back"),
+            columns=("network", "overtaken on the forward path", "overtaken on the return path"),
             rows=rows,
         )
         told = [
@@ -401,8 +403,8 @@ def _reordered() -> Exhibit:
         ]
         finding = judge.finding(
             key="direction-several-paths",
-            claim="The sender tells from the timestamps whether packets arrive out of order, and on which way "
-            "(runs in which it does not)",
+            claim="The sender detects from the timestamps whether packets arrive out of order, and on which "
+            "path (runs in which it does not)",
             source="section 3.1.1, Fig. 3(d)",
             published="none",
             judged=judge.is_none(told.count(False), len(told)),

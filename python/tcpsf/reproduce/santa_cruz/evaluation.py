@@ -36,7 +36,7 @@ SCALES = {
 
 NETWORK = (
     "A greedy flow of 1000-byte packets over a line of 1.5 Mb/s with room for 17 packets, 40 ms one way, for 10 s. "
-    "Assumptions where the text leaves a choice:"
+    "Assumptions where the text is silent or ambiguous:"
 )
 
 HEADLINE = (
@@ -60,7 +60,7 @@ HEADINGS = (
         reverse.SECTION,
         "Traffic on the return path",
         (
-            "The same network with a Reno source on the far side, whose data share the acknowledgements' path.",
+            "The same network with a Reno source on the far side, whose data use the path of the acknowledgments.",
         ),
         why=reverse.WHY,
     ),
@@ -68,7 +68,10 @@ HEADINGS = (
         asymmetric.SECTION,
         "Asymmetric links",
         (
-            "2.4 Mb/s forward with 9 packets of buffer, and a return path that carries one ACK for three packets.",
+            (
+                "2.4 Mb/s forward with 9 packets of buffer, and a return path with the capacity for one ACK per "
+                "three packets."
+            ),
         ),
         why=asymmetric.WHY,
     ),

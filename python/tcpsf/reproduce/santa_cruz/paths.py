@@ -39,9 +39,9 @@ LATE = "20ms"
 LONG_S = 60
 
 CHANGES = (
-    f"Not in the paper: one flow over the basic bottleneck for {ENDS_S[-1]} s, started within the first second. The "
-    f"propagation delay doubles after {ENDS_S[0]} s, both ways. After {ENDS_S[1]} s it is what it was, and packets on "
-    "the new path overtake those on the old one."
+    f"Not in the paper: one flow uses the basic bottleneck for {ENDS_S[-1]} s, started within the first second. The "
+    f"propagation delay doubles after {ENDS_S[0]} s in both directions. After {ENDS_S[1]} s it returns to "
+    "its first value, and packets on the new path overtake those on the old one."
 )
 OVERTAKES = (
     "Not in the paper: the last hop of the basic network delays some data packets by "
@@ -223,8 +223,9 @@ def _out_of_order() -> Exhibit:
         )
         resent = means_table(
             key="out-of-order-resent",
-            title="Retransmissions in vain",
-            caption="Segments sent again beyond those that a full buffer dropped, of all segments sent.",
+            title="Unnecessary retransmissions",
+            caption="Retransmissions beyond those of segments that a full buffer dropped, as a share of all "
+            "segments sent.",
             columns=heads,
             possible=stats.PERCENT,
             unit="%",

@@ -29,10 +29,12 @@ class Reading:
 
 READINGS = (
     Reading("adopted", "as adopted", ""),
-    Reading("held", "no window judged that left before a change", ", hold=window"),
-    Reading("windows-end", "slow start looks at n at a window's end", ", startup=window"),
-    Reading("at-once", "a segment at once", ", change=step"),
-    Reading("neither", "a segment at once, n at a window's end", ", startup=window, change=step"),
+    Reading("held", "windows sent before a change are not evaluated", ", hold=window"),
+    Reading("windows-end", "slow start evaluates n at the end of a window", ", startup=window"),
+    Reading("at-once", "one segment at once", ", change=step"),
+    Reading(
+        "neither", "one segment at once, n at the end of a window", ", startup=window, change=step"
+    ),
 )
 
 ADOPTED = (
@@ -40,21 +42,28 @@ ADOPTED = (
         "Slow start ends as soon as n exceeds half of `n`: `if any relative delay measurement or n_ti exceeds`, "
         "`once any queue buildup is detected`."
     ),
-    "The window changes by a segment in proportion to what arrives: `increased linearly during the next interval`.",
     (
-        "Every window is judged: `at the end of the interval`, `in the time taken to empty a windowful of data from "
-        "the network`. What a change does shows a window later. If no window is judged before that, the window comes "
-        "to rest as in Fig. 9, but grows by a segment in two round trips, and Table 2's throughput with n=1.5 is out "
-        "of reach."
+        "The window changes by a segment in proportion to the arrived bytes: `increased linearly during the "
+        "next interval`."
+    ),
+    (
+        "Every window is evaluated: `at the end of the interval`, `in the time taken to empty a windowful "
+        "of data from "
+        "the network`. The effect of a change is visible one window later. If no window is evaluated before "
+        "that, the window becomes stable as in Fig. 9. However, it then grows by one segment in two round "
+        "trips, and cannot reach the throughput of Table 2 with n=1.5."
     ),
 )
 
 HEADINGS = (
     Heading(
         SECTION,
-        "Readings of the window's rules",
+        "Readings of the rules for the window",
         (
-            "Section 3.1.2 leaves choices. Santa Cruz's rows with one reading changed at a time. Adopted are:",
+            (
+                "Section 3.1.2 is ambiguous. The table has the rows of Santa Cruz with one reading changed at a "
+                "time. The adopted readings are:"
+            ),
         ),
         ADOPTED,
     ),
@@ -137,7 +146,7 @@ def _exhibit(
             key=key,
             title=f"{of} by reading",
             source=f"{paper.SHORT}, {of}",
-            caption="Nothing is random in it: one run each."
+            caption="Nothing is random: one run each."
             if of == "Table 2"
             else f"Medians and ranges over the ensemble of {of}.",
             columns=(

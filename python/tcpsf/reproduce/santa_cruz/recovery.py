@@ -1,4 +1,4 @@
-"""What section 3.2 says of recovery: several losses in one window, lost acknowledgements, no back-off of the timer."""
+"""What section 3.2 says of recovery: several losses in one window, lost acknowledgments, no back-off of the timer."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ ALLOWED = 20
 """Packets: the receiver's window. The path holds 16.5, so that no buffer overflows."""
 
 ACK_LOSSES = (0.0, 0.1, 0.3, 0.5, 0.7)
-"""Share of the acknowledgements that are lost."""
+"""Share of the acknowledgments that are lost."""
 KEPT_PERCENT = 90.0
-"""What a sender keeps of its throughput that acknowledgement losses don't disturb."""
+"""What a sender keeps of its throughput that acknowledgment losses don't disturb."""
 DISTURBING = 0.5
 """The share at which that is judged."""
 
@@ -49,22 +49,24 @@ LOSSES = (0.1, 0.2, 0.3, 0.4)
 LONG_S = 60
 
 PATTERN_TEXT = (
-    f"Section 3.2.2: {', '.join(map(str, LOST[:-1]))} or {LOST[-1]} of {WINDOW} packets in a row are lost on the last "
-    f"hop, from the {FIRST + 1}st on, the same {PATTERNS} drawn patterns for each sender. The receiver allows "
-    f"{ALLOWED} packets, so that nothing else is lost."
+    f"Section 3.2.2: {', '.join(map(str, LOST[:-1]))} or {LOST[-1]} of {WINDOW} packets in a row are lost on "
+    "the last "
+    f"hop, from the {FIRST + 1}st on, the same {PATTERNS} drawn patterns for each sender. The receiver's "
+    f"window is {ALLOWED} packets, so no other packet is lost."
 )
 ACKS_TEXT = (
-    "Sections 1 and 3.1.2: the line back of the basic network loses acknowledgements at random. Senders count each "
-    "acknowledgement as one, as those of the paper's time did; Santa Cruz counts what has arrived."
+    "Sections 1 and 3.1.2: the return line of the basic network loses acknowledgments at random. Senders "
+    "count acknowledgments, as at the time of the paper; Santa Cruz counts the arrived bytes."
 )
 TIMER_TEXT = (
-    "Section 3.2.1: the last hop of the basic network loses so many packets that the retransmission timer decides. "
-    "`backoff=none` is the text to the letter; by default the wait doubles from the second expiry in a row on."
+    "Section 3.2.1: the last hop of the basic network has such a high loss that the retransmission timer "
+    "dominates. `backoff=none` follows the text literally. By default the timeout doubles from the second "
+    "consecutive expiry on."
 )
 
 WHY = (
-    "after lost acknowledgements the next one lets out a burst, which is the sooner too much for the buffer, and where "
-    "those of a whole window are lost the timer expires"
+    "after lost acknowledgments the next one releases a burst, which overflows the buffer earlier, and the "
+    "timer expires if the acknowledgments of a whole window are lost"
 )
 
 HEADINGS = (
@@ -250,7 +252,7 @@ def _several_losses() -> Exhibit:
             _needless,
             key="several-losses-vain",
             title="Needless retransmissions after several losses in one window",
-            caption="Retransmissions beyond what was lost: means over the same patterns.",
+            caption="Retransmissions of data that was not lost: means over the same patterns.",
             unit="segments",
         )
         return Part(tables=(timeouts, needless), findings=tuple(_burst_claims(sweep, runs)))
@@ -269,7 +271,7 @@ def _burst_claims(sweep: _Sweep, runs: Runs) -> Iterator[Finding]:
     )
     yield judge.finding(
         key="several-losses-nothing-in-vain",
-        claim="Santa Cruz: nothing that was received correctly is sent again when several packets of a window are lost",
+        claim="Santa Cruz: no correctly received data is retransmitted when several packets of a window are lost",
         source="section 3",
         published="none",
         judged=judge.is_none(sum(_needless(run) > 0 for run in ours), len(ours)),
@@ -288,12 +290,12 @@ def _burst_claims(sweep: _Sweep, runs: Runs) -> Iterator[Finding]:
     )
 
 
-# ---- lost acknowledgements
+# ---- lost acknowledgments
 # -------------------------------------------------------------------------------------------
 
 
 def without_acks(*, sender: str, share: float) -> Scenario:
-    """Return the basic network whose line back loses this share of the acknowledgements."""
+    """Return the basic network whose line back loses this share of the acknowledgments."""
     network = paper.basic(sender=sender, spread="1s")
     return unwatched(
         _with_loss(network, paper.BACK, PacketLoss(probability=share)) if share else network
@@ -318,7 +320,7 @@ def _lost_acks() -> Exhibit:
             runs,
             _mbps,
             key="ack-loss",
-            title="Payload delivered while acknowledgements are lost",
+            title="Payload delivered while acknowledgments are lost",
             caption="One flow for 10 s, started within the first second; the line carries 1.44 Mb/s of payload.",
             unit="Mb/s",
         )
@@ -326,7 +328,7 @@ def _lost_acks() -> Exhibit:
             runs,
             _timeouts,
             key="ack-loss-timeouts",
-            title="Timeouts while acknowledgements are lost",
+            title="Timeouts while acknowledgments are lost",
             caption="Expiries of the retransmission timer in those runs.",
             unit="",
         )
@@ -345,14 +347,15 @@ def _ack_loss_claims(sweep: _Sweep, runs: Runs) -> Iterator[Finding]:
     share = f"{100 * DISTURBING:g} %"
     yield judge.finding(
         key="ack-loss-robust",
-        claim=f"Santa Cruz: robust to acknowledgement loss (at {share}, it keeps {KEPT_PERCENT:g} % of its throughput)",
+        claim=f"Santa Cruz: robust to acknowledgment loss (at {share}, it keeps {KEPT_PERCENT:g} % of its "
+        "throughput)",
         source="section 3.1.2",
         published="robust",
         judged=judge.is_below(reduction(SC), 100.0 - KEPT_PERCENT, "% less"),
     )
     yield judge.finding(
         key="ack-loss-above-reno",
-        claim=f"Reno, which counts acknowledgements, loses throughput with them ({share} of them)",
+        claim=f"Reno, which counts acknowledgments, loses throughput with them ({share} of them)",
         source="section 3.1.2",
         published="performs poorly",
         judged=judge.is_above(reduction(RENO), 0.0, "% less"),
@@ -360,7 +363,7 @@ def _ack_loss_claims(sweep: _Sweep, runs: Runs) -> Iterator[Finding]:
     less = stats.gain(lossy[SC], lossy[RENO])
     yield judge.finding(
         key="ack-loss-ahead",
-        claim=f"Santa Cruz delivers more than Reno while {share} of the acknowledgements are lost",
+        claim=f"Santa Cruz delivers more than Reno while {share} of the acknowledgments are lost",
         source="section 3.1.2",
         published="more",
         judged=judge.is_above(None if less is None else less.scaled(-1.0), 0.0, "% more"),
@@ -395,7 +398,7 @@ def _no_back_off() -> Exhibit:
             runs,
             lambda run: 1000.0 * _mbps(run),
             key="no-back-off",
-            title="Payload delivered where the timer decides",
+            title="Payload delivered at high loss",
             caption=f"One flow for {LONG_S} s; the line carries 1.44 Mb/s of payload.",
             unit="kb/s",
         )
@@ -404,7 +407,7 @@ def _no_back_off() -> Exhibit:
             _waited_s,
             key="no-back-off-idle",
             title="Time spent waiting for the timer",
-            caption=f"Silence before expiries of the retransmission timer, of {LONG_S} s.",
+            caption=f"Idle time before expiries of the retransmission timer, in {LONG_S} s.",
             unit="s",
         )
         cost = sweep.table(
@@ -413,8 +416,8 @@ def _no_back_off() -> Exhibit:
                 _value(run, "segments") / max(_value(run, "received_bytes") / paper.MSS, 1.0)
             ),
             key="no-back-off-cost",
-            title="Segments sent for a segment delivered",
-            caption="All transmissions over what the receiver had in order.",
+            title="Transmissions per delivered segment",
+            caption="All transmissions, divided by the segments that the receiver had in order.",
             unit="",
         )
         return Part(tables=(delivered, idle, cost), findings=tuple(_idle_claims(sweep, runs)))

@@ -34,8 +34,8 @@ from tcpsf.reproduce.santa_cruz.exhibit import (
 WHERE = "section 4.2, Table 3"
 SECTION = "reverse"
 WHY = (
-    "the paper does not print how the 40 ms lie on the three lines or when source B starts, and Reno's published "
-    "0.82 Mb/s comes out with none of the values tried"
+    "the paper does not print the distribution of the 40 ms over the three lines or the start time of "
+    "source B, and none of the tested values gives the published 0.82 Mb/s of Reno"
 )
 ALONE = "reno-alone"
 """Reno without traffic on the return path."""
@@ -104,7 +104,7 @@ def _by_split(runs: BySplit) -> Part:
         key="table-3-split",
         title="The same by the delay of the access lines",
         source="this project, beside Table 3",
-        caption="Medians over the moment when B starts.",
+        caption="Medians over the start time of B.",
         columns=("protocol", *heads),
         rows=tuple(rows),
     )
@@ -116,7 +116,7 @@ def _table_3(runs: BySender) -> Part:
         key="table-3",
         title="Throughput and delay with traffic on the reverse link",
         source=f"{paper.SHORT}, Table 3",
-        caption="Medians and ranges over the delay of the access lines and the moment when source B starts.",
+        caption="Medians and ranges over the delay of the access lines and the start time of source B.",
         runs=runs,
         published=lambda sender: sender.reverse,
         ranges=True,

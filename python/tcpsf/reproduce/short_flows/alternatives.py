@@ -107,8 +107,8 @@ def _figure(found: Found, *, mean: bool) -> Figure:
         key=f"alternatives-{'mean' if mean else 'median'}",
         title=f"Fig. 2 with a loss of 5 %: {'mean' if mean else 'median'} time",
         source=f"{paper.SHORT}, section 3.2",
-        caption="Each packet is lost with the same probability, whatever its size. Four flows share the bytes, and "
-        "end with the last of them.",
+        caption="Each packet is lost with the same probability, whatever its size. Four flows share the "
+        "bytes; the time is that of the last flow.",
         x=Axis(label="size", unit="bytes", scale="log"),
         y=Axis(label="time", unit="s", scale="log"),
         series=tuple(
@@ -186,7 +186,7 @@ def _findings(found: Found) -> Iterator[Finding]:
     )
     yield _claim(
         "lossy",
-        "With 5 % loss they do not (the medians of 32 kB differ by more round trips)",
+        "With 5 % loss their times differ (medians of 32 kB, by more round trips)",
         "not actually equivalent",
         judge.is_above(
             _range([found[way.key, JUDGED, LOSS] for way in ALIKE_WAYS], rtt),
@@ -199,7 +199,7 @@ def _findings(found: Found) -> Iterator[Finding]:
     )
     yield _claim(
         "segments",
-        "Larger segments lose less (reductions of the window for 32 kB, less those with 1460 bytes)",
+        "Larger segments have fewer losses (window reductions for 32 kB, minus those with 1460 bytes)",
         "should decrease the loss rate",
         judge.is_below(
             stats.apart(stats.mean(large.events.tolist()), stats.mean(standard.events.tolist())),
@@ -209,13 +209,14 @@ def _findings(found: Found) -> Iterator[Finding]:
     )
     yield _claim(
         "window",
-        "With a larger initial window fast retransmit repairs more often (its share at 32 kB, less that of standard)",
+        "With a larger initial window fast retransmit repairs more often (its share at 32 kB, minus that of "
+        "standard)",
         "more often",
         judge.is_above(stats.apart(_fast(window), _fast(standard)), 0.0, ""),
     )
     yield _claim(
         "flows",
-        "Four flows keep data flowing though one of them loses (mean time of 32 kB, less that of one flow)",
+        "Four flows keep data flowing when one of them has a loss (mean time of 32 kB, minus that of one flow)",
         "keep data flowing",
         judge.is_below(stats.apart(parallel.mean(), standard.mean()), 0.0, "s"),
     )

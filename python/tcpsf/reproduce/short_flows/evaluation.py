@@ -39,8 +39,8 @@ SCALES = {
 """A run has the paper's 4000 transfers for each point; it found that 10 000 give no other results."""
 
 READ: dict[Readings, str] = {
-    "text": "T₀ and the least timeout are 1 s.",
-    "closest": "T₀ and the least timeout are 200 ms; fits are taken over transfers of more than one segment.",
+    "text": "T₀ and the minimum timeout are 1 s.",
+    "closest": "T₀ and the minimum timeout are 200 ms. Fits use transfers of more than one segment.",
 }
 
 HEADLINE = (
@@ -58,8 +58,8 @@ MEASURED = tuple(host.key for host in paper.HOSTS)
 
 WHY: dict[Readings, str] = {
     "text": (
-        "more than half of the transfers of 10 kB lose nothing, so the median is the least time, while (14) averages "
-        "timeouts in; and nearly all reductions are timeouts, where (6) expects part of them"
+        "more than half of the transfers of 10 kB lose nothing, so the median is the minimum time, while "
+        "(14) includes timeouts in its average; and nearly all reductions are timeouts, while (6) expects only a part"
     ),
     "closest": "medians of small transfers are steps of whole round trips and timeouts, and (4) has no slow start",
 }
@@ -70,16 +70,18 @@ def _sections(readings: Readings) -> tuple[Heading, ...]:
         Heading("transaction", "Section 3.1: a transfer packet by packet", ()),
         Heading(
             "alternatives",
-            "Section 3.2: other ways to send, when packets are lost",
+            "Section 3.2: alternative ways to send, with loss",
             (),
-            why="each of several flows has a handshake that may lose a packet, at 6 s each",
+            why="each of several flows has a handshake in which a lost packet costs 6 s",
         ),
         Heading(
             "spread",
-            "Section 5.2: how widely times are spread",
-            ("Trials are transfers that do not meet, 4000 a run, one every 20 s. Assumptions:",),
+            "Section 5.2: distribution of times",
+            (
+                "Trials are transfers that do not overlap: 4000 per run, one every 20 s. Assumptions:",
+            ),
             simulated.READINGS,
-            why="a lost SYN costs 6 s, which alone makes the standard deviation 2 to 3 s and no more",
+            why="a lost SYN costs 6 s, which explains a standard deviation of 2 to 3 s only",
         ),
         Heading("sizes", "Section 5.2: size, MSS, round trip and loss", (), why=WHY[readings]),
         Heading(
@@ -90,14 +92,14 @@ def _sections(readings: Readings) -> tuple[Heading, ...]:
         ),
         Heading(
             "explanations",
-            "Section 5.4: why the steady-state model is near",
+            "Section 5.4: reasons for the fit of the steady-state model",
             (),
-            why="(4) says half to two thirds of (14) up to 3 %, and 128 kB take more than eight round trips",
+            why="(4) gives half to two thirds of (14) up to 3 % loss, and 128 kB take more than eight round trips",
         ),
         Heading("paths", "Section 6: the paths of Table 1", ()),
         Heading(
             "limits",
-            "Section 7: what the models leave out",
+            "Section 7: effects outside the models",
             (),
             why="by (2) a modem's line is full after 4.6 kB, and the senders differ in how they grow and recover",
         ),

@@ -92,7 +92,8 @@ def _figure(number: int, seen: Seen) -> Figure:
         key=f"fig-{number}",
         title=f"Fig. {number}: reductions of the window, {SHOWN[number][0]}",
         source=f"{paper.SHORT}, Fig. {number}",
-        caption=f"{len(seen.trials)} transfers; the binomial law has a trial for each of {seen.point.segments} "
+        caption=f"{len(seen.trials)} transfers; the binomial distribution has a trial for each of "
+        f"{seen.point.segments} "
         f"segments, with a probability of {seen.point.loss:g}.",
         x=Axis(label="reductions", unit="", scale="category"),
         y=Axis(label="share of the transfers", unit="", scale="linear"),
@@ -147,7 +148,7 @@ def _findings(number: int, seen: Seen) -> Iterator[Finding]:
     )
     yield judge.finding(
         key=f"fig-{number}-mean",
-        claim=f"Fig. {number}: (5) gives their mean (ours over that of (5), within a fifth)",
+        claim=f"Fig. {number}: (5) gives their mean (tcpsf over (5), within a fifth)",
         source=f"{paper.SHORT}, section 5.3.1",
         published=f"{expected:.2f}",
         judged=judge.is_within(_ratio(stats.mean(trials.events.tolist()), expected), *near, ""),
@@ -163,7 +164,7 @@ def _findings(number: int, seen: Seen) -> Iterator[Finding]:
     q = float(sf.timeout_probability(seen.point.loss))
     yield judge.finding(
         key=f"fig-{number}-q",
-        claim=f"(6) says how many of the reductions in {size} are timeouts (ours over Q, within a fifth)",
+        claim=f"(6) gives the share of timeouts among the reductions in {size} (tcpsf over Q, within a fifth)",
         source=f"{paper.SHORT}, section 4.2.1",
         published=f"{100.0 * q:.0f} %",
         judged=judge.is_within(_ratio(share, q), *near, ""),
@@ -198,8 +199,8 @@ def _figure_16(trials: Trials, columns: Mapping[int, Trials]) -> Figure:
         key="fig-16",
         title="Fig. 16: time by reductions of the window, 64 kB",
         source=f"{paper.SHORT}, Fig. 16",
-        caption=f"The first {len(drawn)} of {len(quick)} transfers without a lost SYN, those of one number beside each "
-        f"other; median and mean where there are {ENOUGH} or more.",
+        caption=f"The first {len(drawn)} of {len(quick)} transfers without a lost SYN, grouped by number of "
+        f"reductions; median and mean of groups of {ENOUGH} or more.",
         x=Axis(label="reductions", unit="", scale="linear"),
         y=Axis(label="time", unit="s", scale="log"),
         series=(
@@ -234,7 +235,8 @@ def _findings_16(columns: Mapping[int, Trials]) -> Iterator[Finding]:
     )
     yield judge.finding(
         key="fig-16-costlier",
-        claim="Fig. 16: each costs more than the last (mean cost of one in the upper half less that in the lower)",
+        claim="Fig. 16: each reduction costs more than the previous one (mean cost in the upper half minus "
+        "that in the lower half)",
         source=f"{paper.SHORT}, Fig. 16",
         published="more costly than the last",
         judged=judge.is_above(_costlier(columns), 0.0, "s"),

@@ -1,4 +1,4 @@
-"""Section 5.4: why the steady-state model is near for short transfers, each reason put to the test."""
+"""Section 5.4: reasons for the fit of the steady-state model for short transfers, each reason put to the test."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _timeouts(seen: Sequence[Seen]) -> Part:
         title="Why the models agree at moderate loss, 10 kB",
         source=f"{paper.SHORT}, section 5.4",
         caption="Waiting: share of the time after the handshake in which the sender waits for its timer, in "
-        "transfers that lost no SYN. Segments: sent for each timeout. Apart: |ln| of (4) over (14).",
+        "transfers that lost no SYN. Segments: sent for each timeout. Difference: |ln| of (4) over (14).",
         columns=("loss", "waiting", "segments", "(4)", "(14)", "apart", "median"),
         rows=tuple(
             Row(
@@ -164,7 +164,7 @@ def _handshakes(seen: Sequence[Seen]) -> Part:
         key="handshake-share",
         title=f"The handshake's share of the median time, loss {_name(HANDSHAKE[0])}",
         source=f"{paper.SHORT}, section 5.4",
-        caption="One round trip over the median; and (4), which has it, over the median.",
+        caption="One round trip over the median; and (4), which includes the handshake, over the median.",
         columns=("size", "median", "handshake's share", "(4) over the median"),
         rows=tuple(
             Row(
@@ -222,8 +222,8 @@ def _windows(setting: Setting, runs: Runs) -> Part:
         key="window-limit",
         title="128 kB with a limited window, loss 0.01 %",
         source=f"{paper.SHORT}, section 5.4",
-        caption="Round trips of data, after the handshake and the delayed acknowledgment. (14) does not know of the "
-        "window.",
+        caption="Round trips of data, after the handshake and the delayed acknowledgment. (14) does not "
+        "include the window.",
         columns=("window", "median", "(4)", "(14)"),
         rows=tuple(rows),
     )
@@ -239,7 +239,7 @@ def _windows(setting: Setting, runs: Runs) -> Part:
         ),
         _claim(
             "window-short",
-            "(14) takes something like ten round trips for it (9 to 11)",
+            "(14) gives about ten round trips (9 to 11)",
             "10 RTT",
             judge.is_within(
                 judge.exact(_rounds(example, example.model(14))), 9.0, 11.0, "round trips"
@@ -247,7 +247,7 @@ def _windows(setting: Setting, runs: Runs) -> Part:
         ),
         _claim(
             "window-factor",
-            f"(4) is off by a small factor there (median over (4), up to {SMALL_FACTOR:g})",
+            f"(4) differs by a small factor there (median over (4), up to {SMALL_FACTOR:g})",
             "small factor",
             judge.is_within(
                 of_medians([example], lambda rows: np.asarray(rows[0] / example.model(4))),

@@ -110,7 +110,7 @@ def _spread(both: tuple[Seen, Seen]) -> Table:
         key="spread",
         title="Spread of Figs. 5 and 6",
         source=f"{paper.SHORT}, section 5.2",
-        caption="The text gives ratios alone.",
+        caption="The text gives only ratios.",
         columns=("transfers of 10 kB", "median", "mean", "standard deviation", "lost a SYN"),
         rows=tuple(rows),
     )

@@ -1,4 +1,4 @@
-"""Section 7: what the models leave out. Slow lines, other senders than Reno, losses that are not independent."""
+"""Section 7: effects outside the models. Slow lines, other senders than Reno, losses that are not independent."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _modem(seen: Sequence[Seen]) -> Part:
         key="modem",
         title="A modem: 28.8 kb/s, 700 ms, no loss",
         source=f"{paper.SHORT}, sections 3.3.1 and 7",
-        caption="The line is filled, by the text, after 7.5 kB. Nothing is random.",
+        caption="According to the text, the line is full after 7.5 kB. Nothing is random.",
         x=Axis(label="size", unit="bytes", scale="log"),
         y=Axis(label="time", unit="s", scale="linear", low=0.0),
         series=(
@@ -162,7 +162,7 @@ def _others(setting: Setting, runs: Runs) -> Part:
         key="other-senders",
         title="Senders other than Reno: median time with 5 % loss",
         source=f"{paper.SHORT}, section 7",
-        caption="The models know Reno alone. FACK is not among our senders.",
+        caption="The models describe only Reno. tcpsf does not implement FACK.",
         x=Axis(label="size", unit="bytes", scale="log"),
         y=Axis(label="time", unit="s", scale="log"),
         series=(
@@ -241,10 +241,10 @@ def _correlated(setting: Setting, runs: Runs) -> Part:
     long = {run: setting.seen(LONG, runs, _bursts(setting, run)) for run in every}
     figure = Figure(
         key="correlated",
-        title="Losses in runs: median time, 5 % of the packets lost in all",
+        title="Burst losses: median time, 5 % of all packets lost",
         source=f"{paper.SHORT}, section 7",
-        caption="A chain of two states decides packet by packet, whichever transfer it belongs to; a run has so many "
-        "packets in the mean.",
+        caption="A Markov chain of two states decides on each packet, whichever transfer it belongs to. The "
+        "curves are the mean number of packets in a burst.",
         x=Axis(label="size", unit="bytes", scale="log"),
         y=Axis(label="time", unit="s", scale="log"),
         series=(
@@ -262,15 +262,15 @@ def _correlated(setting: Setting, runs: Runs) -> Part:
     )
     table = Table(
         key="correlated-fits",
-        title="Losses in runs",
+        title="Burst losses",
         source=f"{paper.SHORT}, section 7",
-        caption="Fit of (14) in Fig. 7; reductions of the window of 128 kB, and their total variation from the "
-        "binomial law of Fig. 15.",
+        caption="Fit of (14) in Fig. 7; reductions of the window of 128 kB, and their total variation from "
+        "the binomial distribution of Fig. 15.",
         columns=(
             "losses",
             "(14), Fig. 7",
             "reductions, 128 kB",
-            "from the binomial law",
+            "from the binomial distribution",
             "mean, 8 kB",
         ),
         rows=tuple(
@@ -299,7 +299,8 @@ def _correlated_findings(
     bursty = {_label(run): variation(long[run]) for run in RUNS if run >= 2.0}
     yield _claim(
         "correlated-binomial",
-        f"With losses in runs, reductions do not follow the binomial law (128 kB, total variation above {APART})",
+        "With burst losses, reductions do not follow the binomial distribution (128 kB, total variation "
+        f"above {APART})",
         "likely not true",
         judge.all_above(bursty, APART, ""),
         source="section 5.3.1",
@@ -311,7 +312,7 @@ def _correlated_findings(
     }
     yield _claim(
         "correlated-fit",
-        "(14) needs independent losses (its fit in Fig. 7 with losses in runs, less that with independent ones)",
+        "(14) needs independent losses (its fit in Fig. 7 with burst losses, minus that with independent losses)",
         "assumes",
         judge.all_above(worse, 0.0, ""),
     )

@@ -143,16 +143,17 @@ def _table(found: Sequence[Found]) -> Table:
         key="table-1",
         title="Table 1: the paths",
         source=f"{paper.SHORT}, Table 1",
-        caption="Round trip and line of the simulated paths; KB/s of 1 MB on a line of 100 Mb/s and on one of the "
-        "published rate, with the loss and the window of Figs. 17 to 20; and what window and loss allow.",
+        caption="Round-trip time and line of the simulated paths; KB/s of 1 MB on a line of 100 Mb/s and on "
+        "one of the published rate, with the loss and the window of Figs. 17 to 20; and the limits by "
+        "window and loss.",
         columns=(
             "path",
             "round trip",
             "line",
             "1 MB, 100 Mb/s",
             "1 MB",
-            "the window allows",
-            "the loss allows",
+            "limit by window",
+            "limit by loss",
         ),
         rows=tuple(
             Row(
@@ -179,7 +180,7 @@ def _table(found: Sequence[Found]) -> Table:
             for each in found
         ),
         notes=(
-            "What is sampled here is a simulated path; its round trip and its line are the published ones.",
+            "These are measurements on a simulated path with the published round-trip time and line rate.",
         ),
     )
 
@@ -245,7 +246,7 @@ def _findings(found: Sequence[Found]) -> Iterator[Finding]:
     )
     yield judge.finding(
         key="table-1-rate",
-        claim=f"The rate, which the models do not know, changes the fit of (14) by less than {paper.CLOSE}",
+        claim=f"The rate, which the models do not include, changes the fit of (14) by less than {paper.CLOSE}",
         source=OWN,
         published="",
         judged=judge.all_within(

@@ -42,7 +42,8 @@ HEADLINE = (
 )
 """Keys of the paper's main claims."""
 WHY = (
-    "the kernel's window grows by the segments acknowledged and not by the acknowledgments, and at loss rates of 0.02 "
+    "the kernel's window grows by the segments acknowledged and not by the acknowledgments, and at loss "
+    "rates of 0.02 "
     "to 0.3 % few transfers lose more than one segment, so that a model without loss stays close"
 )
 
@@ -53,7 +54,7 @@ def sections(cells: Cells) -> tuple[Section, ...]:
     measured = Section(
         key="short-flows",
         title="Section 6: transfers of 1 to 128 000 bytes",
-        text=(_kernel(cells), "Assumptions where the text leaves a choice:"),
+        text=(_kernel(cells), "Assumptions where the text is silent or ambiguous:"),
         items=paper.READINGS,
         figures=tuple(_figure(host, found) for host in PATHS),
         tables=(_paths(cells, found),),
@@ -160,9 +161,9 @@ def _paths(cells: Cells, found: AllSeen) -> Table:
         rows=tuple(rows),
         notes=(
             (
-                "RTO: the kernel's is the round trip plus 200 ms at the least, tcpsf's 200 ms at the least; the "
-                "paper's host had shorter ones. RTT: the paper's is above the ping of its Table 1 by 2 to 43 ms. MSS: "
-                "timestamps take 12 bytes."
+                "RTO: at least the round-trip time plus 200 ms for the kernel, and at least 200 ms for "
+                "tcpsf; the host of the paper had shorter values. RTT: the value of the paper is above the "
+                "ping of its Table 1 by 2 to 43 ms. MSS: timestamps take 12 bytes."
             ),
         ),
     )
@@ -189,8 +190,9 @@ def _off_medians(found: AllSeen) -> Table:
         found,
         key="short-flows-off-medians",
         title="Model error against the medians",
-        caption=f"Mean |ln(median/model)| over the sizes, in steps of {fits.BIN_BYTES // 1000} kB. With much loss "
-        "transfers of one size differ, so that no curve is near all of them; it may still be near their medians.",
+        caption=f"Mean |ln(median/model)| over the sizes, in steps of {fits.BIN_BYTES // 1000} kB. With high "
+        "loss, times of transfers of one size differ, so no curve is close to all of them. It may still "
+        "be close to their medians.",
         read=fits.off_medians,
     )
 
@@ -200,7 +202,7 @@ def _longer(found: AllSeen) -> Table:
         found,
         key="short-flows-longer",
         title="Measured time over the models' time",
-        caption="Geometric mean over the transfers: above 1 where they take longer than the model says.",
+        caption="Geometric mean over the transfers: above 1 if transfers take longer than the model.",
         read=fits.longer,
     )
 
@@ -244,8 +246,8 @@ def _by_loss(found: AllSeen) -> Table:
         key="short-flows-by-loss",
         title="Transfers with and without a loss",
         source=paper.SHORT_SOURCE,
-        caption="Mean |ln(time/model)| over the transfers in which nothing was lost that was noticed, and over those "
-        "whose sender sent a segment again. A lost acknowledgment is hardly ever noticed.",
+        caption="Mean |ln(time/model)| over the transfers without a detected loss, and over those with a "
+        "retransmission. The loss of an acknowledgment is rarely detected.",
         columns=(
             "path, sender",
             "without",
@@ -256,8 +258,8 @@ def _by_loss(found: AllSeen) -> Table:
         rows=tuple(rows),
         notes=(
             (
-                "With r = 1.5 the models take longer than a transfer without a loss does, which hides part of what a "
-                "loss costs. r = 2 shows it."
+                "With r = 1.5 the models take longer than a transfer without a loss, which hides a part of "
+                "the cost of a loss. r = 2 shows this cost."
             ),
         ),
     )
@@ -326,7 +328,8 @@ def _acknowledgments(cells: Cells, found: AllSeen) -> Iterator[Finding]:
     tighter = [fits.off(found[each["ours"]], fits.LOSSLESS) for each in (adaptive, delayed)]
     yield judge.finding(
         key="fig-17-delayed",
-        claim="with acknowledgments delayed from the first on, (1) with r = 1.5 is less off (tcpsf sending)",
+        claim="with delayed acknowledgments from the first one on, the error of (1) with r = 1.5 is smaller "
+        "(tcpsf sending)",
         source=where,
         published="suspected",
         judged=judge.is_above(stats.apart(*tighter), 0.0, ""),
@@ -336,7 +339,7 @@ def _acknowledgments(cells: Cells, found: AllSeen) -> Iterator[Finding]:
     )
     yield judge.finding(
         key="fig-17-kernel-counts-segments",
-        claim=f"for a kernel that counts the segments acknowledged it is the same: mean times within {ALIKE:.0%}",
+        claim=f"for a kernel that counts acknowledged segments the times are the same: mean times within {ALIKE:.0%}",
         source=OWN,
         published="",
         judged=judge.is_within(ratio, 1.0 - ALIKE, 1.0 + ALIKE, "times"),
@@ -365,8 +368,8 @@ def _losses(sender: Sender, found: AllSeen) -> Iterator[Finding]:
     parts = [fits.spread(wide, where) for where in (wide.lossy, wide.clean)]
     yield judge.finding(
         key=f"fig-20-variance-{sender}",
-        claim=f"the wide variance of Fig. 20 is due to the loss: transfers with one are farther from the middle of "
-        f"those without ({who} sending)",
+        claim="the large variance of Fig. 20 is due to loss: transfers with a loss are farther from the "
+        f"median of those without ({who} sending)",
         source=f"{paper.SHORT}, {last.figure}",
         published="due to the loss rate",
         judged=judge.is_above(stats.apart(*parts), 0.0, ""),
@@ -385,7 +388,8 @@ def _losses(sender: Sender, found: AllSeen) -> Iterator[Finding]:
     )
     yield judge.finding(
         key=f"short-flows-lossy-{sender}",
-        claim=f"(1) is a poor fit where something is lost (r = 1.5, paths with {ENOUGH} such transfers, {who} sending)",
+        claim=f"(1) is a poor fit where something is lost (r = 1.5, paths with {ENOUGH} such transfers, "
+        f"{who} sending)",
         source=f"{paper.SHORT}, section 8",
         published="poor",
         judged=judge.all_above(

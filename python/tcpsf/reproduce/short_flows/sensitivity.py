@@ -47,7 +47,7 @@ class Variation:
 
 
 VARIATIONS = (
-    Variation(label="as the readings have it"),
+    Variation(label="default readings"),
     *(
         Variation(label=f"timeout from {1000 * rto:g} ms, T₀ as well", changed={"rto_s": rto})
         for rto in (1.0, 0.5, 0.3, 0.2)
@@ -57,7 +57,7 @@ VARIATIONS = (
     Variation(label="fits over transfers of several segments", changed={"lone_segments": False}),
     *(
         Variation(
-            label=f"a lone segment's ACK waits {1000 * delay:g} ms",
+            label=f"the ACK of a single segment waits {1000 * delay:g} ms",
             changed={"delayed_ack_s": delay},
         )
         for delay in (0.05, 0.2)
@@ -77,10 +77,10 @@ VARIATIONS = (
         Variation(label=f"a window of {kilo} KiB", changed={"receive_buffer": 1024 * kilo})
         for kilo in (8, 32)
     ),
-    Variation(label="each ACK times the round trip", changed={"timed_ack": True}),
-    Variation(label="a loss halves what is in flight", changed={"halves_flight": True}),
+    Variation(label="each ACK is an RTT sample", changed={"timed_ack": True}),
+    Variation(label="a loss halves the flight size", changed={"halves_flight": True}),
     Variation(label="without Nagle's algorithm", changed={"nagle": False}),
-    Variation(label="time until the sender has the last ACK", at_sender=True),
+    Variation(label="time until the sender receives the last ACK", at_sender=True),
 )
 
 
@@ -113,13 +113,13 @@ def _table(setting: Setting, runs: Runs) -> Table:
         source=OWN,
         caption=(
             f"Each row changes one assumption of `--readings {setting.readings}`. Fits are means of "
-            "|ln(model/median)|, those of (1) in Fig. 7 of |ln(model/least time)|. The paper has the mean of Fig. 5 "
-            "at three times the median, and (14) close to the medians."
+            "|ln(model/median)|, and for (1) in Fig. 7 of |ln(model/minimum time)|. In the paper the mean "
+            "of Fig. 5 is three times the median, and (14) is close to the medians."
         ),
         columns=(
             "choice",
             "Fig. 5, mean over median",
-            "Fig. 7, (1) off the least time",
+            "Fig. 7, error of (1) from the minimum time",
             "Fig. 7, (14)",
             "Fig. 7, (4)",
             "Fig. 10, (14)",

@@ -42,7 +42,7 @@ STRAIGHT = 0.98
 RARE = 0.01
 """Loss below which (4) is "a factor of two or three off"."""
 LESS_BACK, MORE_BACK = Point(loss_back=0.04), Point(loss_back=0.06)
-"""A little less and a little more loss on the way back than there, section 5.2.4."""
+"""A little less and a little more loss on the return path than there, section 5.2.4."""
 CURVE = 60
 """Points of a model's curve."""
 
@@ -286,7 +286,7 @@ def _figure_9(sweep: Sweep, seen: Sequence[Seen]) -> Iterator[Finding]:
     yield _claim(
         sweep,
         "falls",
-        "a larger MSS is as a smaller size: the time does not grow (by 0.1 %)",
+        "a larger MSS has the effect of a smaller size: the time does not grow (by 0.1 %)",
         "roughly the inverse of Fig. 7",
         judge.all_above(steps, -0.001, ""),
     )
@@ -333,7 +333,7 @@ def _figure_11(sweep: Sweep, seen: Sequence[Seen]) -> Iterator[Finding]:
     yield _claim(
         sweep,
         "skyrockets",
-        "the mean skyrockets (at 15 % above ten times that at 1 %)",
+        "the mean increases strongly (at 15 % more than ten times that at 1 %)",
         "skyrockets",
         judge.is_above(stats.quotient(seen[-1].trials.mean(), seen[0].trials.mean()), 10.0, ""),
     )
@@ -371,10 +371,10 @@ def _back(setting: Setting, runs: Runs) -> Part:
     change = stats.quotient(seen[2].trials.mean(), seen[0].trials.mean())
     figure = Figure(
         key="loss-back",
-        title="A little more or less loss on the way back",
+        title="Slightly more or less loss on the return path",
         source=f"{paper.SHORT}, section 5.2.4",
-        caption="10 kB, 5 % loss on the way there.",
-        x=Axis(label="loss on the way back", unit="%", scale="linear"),
+        caption="10 kB, 5 % loss on the forward path.",
+        x=Axis(label="loss on the return path", unit="%", scale="linear"),
         y=Axis(label="time", unit="s", scale="log"),
         series=tuple(statistics(share, seen)),
     )
@@ -383,8 +383,8 @@ def _back(setting: Setting, runs: Runs) -> Part:
         findings=(
             judge.finding(
                 key="loss-back",
-                claim="A little more loss on the way back changes little (mean at 6 % over that at 4 %: at most a "
-                "fifth, on a scale of logarithms)",
+                claim="Slightly more loss on the return path has little effect (mean at 6 % over that at 4 "
+                "%: at most a fifth, on a logarithmic scale)",
                 source=f"{paper.SHORT}, section 5.2.4",
                 published="little difference",
                 judged=judge.is_within(change, math.exp(-paper.CLOSE), math.exp(paper.CLOSE), ""),

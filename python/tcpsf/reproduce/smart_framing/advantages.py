@@ -96,7 +96,7 @@ def _start(setting: Setting) -> Exhibit:
         )
         table = Table(
             key="advantages-delayed-acks",
-            title="The start with delayed ACKs",
+            title="Connection start with delayed ACKs",
             source=f"{JOURNAL}, section I; {DRAFT}, section 7",
             caption="Time until the receiver has everything, on an empty path of 100 ms and 10 Mb/s. The receiver "
             "acknowledges every second segment, or after 200 ms. Nothing is random.",
@@ -107,7 +107,8 @@ def _start(setting: Setting) -> Exhibit:
         findings = tuple(
             judge.finding(
                 key=f"no-ack-wait-{variant.key}",
-                claim=f"With delayed ACKs and a window of 1 the receiver need not wait with {variant.label}: a flow of "
+                claim=f"With delayed ACKs and a window of 1 the receiver need not wait with {variant.label}: "
+                "a flow of "
                 "two segments saves the 200 ms of the ACK's delay (to 10 ms)",
                 source="section I; draft, section 7",
                 published="0.2 s",
@@ -150,7 +151,7 @@ def _pipelining(setting: Setting) -> Exhibit:
         }
         figure = Figure(
             key="advantages-pipelining",
-            title="Slow links one behind the other",
+            title="Several slow links in series",
             source=f"{JOURNAL}, section I; {DRAFT}, section 7",
             caption=f"Time until the receiver has {text.count(settings.PIPELINED_BYTES, 'byte')}, over store-and-"
             f"forward links of {settings.HOP_RATE} and {settings.HOP_DELAY}. Nothing is lost and nothing is random.",
@@ -177,7 +178,8 @@ def _pipelining(setting: Setting) -> Exhibit:
             findings.append(
                 judge.finding(
                     key=f"pipelining-{variant.key}",
-                    claim=f"{variant.label}: shorter segments are pipelined through store-and-forward routers and take "
+                    claim=f"{variant.label}: shorter segments are pipelined through store-and-forward "
+                    "routers and take "
                     "less time (2 to 5 slow links)",
                     source="section I; draft, section 7",
                     published="less",
@@ -221,8 +223,8 @@ def _bit_errors(setting: Setting) -> Exhibit:
             key="advantages-bit-errors",
             title="Bit errors on a wireless line",
             source=f"{JOURNAL}, section I",
-            caption="Mean completion time of flows with Table I's sizes on an empty line of 10 Mb/s and 50 ms, in both "
-            "directions of which each bit is hit independently; a packet with a hit is lost.",
+            caption="Mean completion time of flows with Table I's sizes on an empty line of 10 Mb/s and 50 "
+            "ms, with independent bit errors in both directions; a packet with a bit error is lost.",
             x=Axis(label="bit error rate", unit="", scale="category"),
             y=Axis(label="mean completion time", unit="s", scale="linear", low=0.0),
             series=tuple(
@@ -298,18 +300,20 @@ def _rto(setting: Setting) -> Exhibit:
             key="advantages-rto",
             title="The retransmission timeout after a flow",
             source=f"{JOURNAL}, section III; {DRAFT}, section 7",
-            caption="On an empty path of 100 ms, RFC 6298 without its lower bound of 1 s; the timeout begins with 3 s. "
+            caption="On an empty path of 100 ms, RFC 6298 without its lower bound of 1 s; the timeout "
+            "begins with 3 s. "
             "With every ACK as a sample, or with one sample a window. Nothing is random.",
             columns=("flow and samples", *(variant.label for variant in paper.VARIANTS)),
             rows=rows,
             notes=(
-                "With every ACK as a sample, the weights of those within one round trip are divided among them.",
+                "With every ACK as a sample, the samples of one round trip share the weight of one sample.",
             ),
         )
         findings = tuple(
             judge.finding(
                 key=f"rto-converges-{variant.key}-{'ack' if every else 'window'}",
-                claim=f"{variant.label}: more ACKs make the timeout more accurate early on, so that it is shorter than "
+                claim=f"{variant.label}: more ACKs make the timeout more accurate early on, so that it is "
+                "shorter than "
                 f"Classic's after flows of 1 to 3 segments ({how} is a sample)"
                 if every
                 else f"{variant.label}: the same with one sample a window",
@@ -422,14 +426,14 @@ def _costs_part(runs: BySender) -> Part:
         )
     table = Table(
         key="advantages-costs",
-        title="Bytes in drops, and costs",
+        title="Dropped bytes and costs",
         source=f"{DRAFT}, sections 7 and 8; {JOURNAL}, sections VII and VIII",
         caption="The network of section IV-A at 80 % load, all short flows with the sender shown, the greedy ones "
         "Classic. The overhead in the small-window regime is without loss: header bytes of data by payload.",
         columns=(
             "sender of the short flows",
-            "payload sent again",
-            "mean segment sent again",
+            "retransmitted payload",
+            "mean retransmitted segment",
             "packets at the bottleneck",
             "segments that a sender handles",
             "overhead in the small-window regime",
@@ -448,7 +452,7 @@ def _cost_claims(runs: BySender, regime: Mapping[str, float]) -> Iterator[Findin
     differences: tuple[tuple[str, str, str, bool, str, Callable[[RunSummary], float]], ...] = (
         (
             "drops-cost-less",
-            "is more efficient in case of drops: less of the payload is sent again",
+            "is more efficient in case of drops: less payload is retransmitted",
             "section 7",
             False,
             "percentage points",
@@ -456,7 +460,7 @@ def _cost_claims(runs: BySender, regime: Mapping[str, float]) -> Iterator[Findin
         ),
         (
             "smaller-copies",
-            "sends smaller segments again (mean)",
+            "retransmits smaller segments (mean)",
             "section 7",
             False,
             "bytes",
@@ -472,7 +476,7 @@ def _cost_claims(runs: BySender, regime: Mapping[str, float]) -> Iterator[Findin
         ),
         (
             "more-work",
-            "gives the sender more to compute, counted in segments handled for a kilobyte of payload",
+            "increases the computation of the sender (segments handled per kilobyte of payload)",
             "section 8",
             True,
             "segments/kB",
@@ -601,8 +605,8 @@ def _sizes_part(fates: Mapping[str, Sequence[Fate]]) -> Part:
         title="Drops by packet size, bursts, and memory",
         source=f"{JOURNAL}, sections IV-A.3 and VI",
         caption="Data of the short flows in the network of section IV-A at 80 % load, with a drop-tail buffer that "
-        f"counts bytes. A burst is what one flow sends at one instant. Memory: what a packet fills of {CHUNK} bytes "
-        "in the small-window regime without loss.",
+        f"counts bytes. A burst is the data that one flow sends at one instant. Memory: the share of {CHUNK} "
+        "bytes that a packet fills in the small-window regime without loss.",
         columns=(
             "sender of the short flows",
             "full-sized packets dropped",
@@ -636,7 +640,8 @@ def _size_claims(
         )
         yield judge.finding(
             key=f"burstier-{variant.key}",
-            claim=f"{variant.label} generates packets in larger bursts (packets at one instant, difference to Classic)",
+            claim=f"{variant.label} generates packets in larger bursts (packets at one instant, difference "
+            "to Classic)",
             source="section VI",
             published="above 0",
             judged=judge.is_above(
@@ -645,7 +650,8 @@ def _size_claims(
         )
     yield judge.finding(
         key="memory-quarter-fs",
-        claim=f"In a chunk of {CHUNK} bytes a reduced segment of FS-TCP-SF uses only 1/4 of the memory (to the nearest "
+        claim=f"In a chunk of {CHUNK} bytes a reduced segment of FS-TCP-SF uses only 1/4 of the memory (to "
+        "the nearest "
         "5 %)",
         source="section VI",
         published="25 %",

@@ -100,7 +100,7 @@ def _gain_figure(figure: Figure, runs: ByChunk) -> Figure:
         key=f"{figure.key}-gain",
         title=f"{figure.title}: gain over Classic",
         source=f"this project, from the runs of {figure.source}",
-        caption="How much less the mean completion time is than with Classic, runs on the same arrivals in pairs.",
+        caption="Reduction of the mean completion time relative to Classic, in paired runs with the same arrivals.",
         x=figure.x,
         y=GAIN,
         series=tuple(

@@ -45,7 +45,7 @@ OURS = {SCALES["full"]: "1000s"}
 
 NETWORK = (
     "Ten greedy flows and short ones, arriving as a Poisson process with the fifteen sizes of Table I, share a "
-    "bottleneck of 10 Mb/s and 50 ms with a buffer of 150 kB. The three senders meet the same arrivals."
+    "bottleneck of 10 Mb/s and 50 ms with a buffer of 150 kB. The three senders have the same arrivals."
 )
 CHUNKS = (
     "A packet takes whole chunks of the bottleneck's 150 000 bytes: with chunks of one byte the buffer counts bytes, "
@@ -54,13 +54,12 @@ CHUNKS = (
 MATRIX = (
     "Not in the paper: the same network at 80 % load with other congestion controls, with delayed ACKs, and with the "
     "initial window of ten segments that is usual today. All flows, greedy ones included, use the same congestion "
-    "control and window; the framing is that of the short flows alone."
+    "control and window; only the short flows use framing."
 )
 
 READ: dict[Readings, str] = {
     "text": "Assumptions as in the paper's text.",
-    "closest": "Assumptions with which Table I comes out best: first timeout 6 s, load with headers (0.8 is 0.75 of "
-    "payload).",
+    "closest": "Assumptions closest to Table I: first timeout 6 s, load with headers (0.8 is 0.75 of payload).",
 }
 
 HEADLINE = (
@@ -74,14 +73,14 @@ HEADLINE = (
 """Keys of the papers' main claims, on gain and on fast retransmits of short flows."""
 
 BURSTS = (
-    "all flows start at the bottleneck itself, where a burst arrives at one instant and loses its end, so that flows "
-    "of two segments see no fast retransmit"
+    "all flows start at the bottleneck, where a burst arrives at one instant and loses its last segments, "
+    "so that flows of two segments have no fast retransmit"
 )
 WHY: dict[Readings, dict[str, str]] = {
     "text": {
         "load": (
-            "load counts payload only, so that at high load more is offered than the link carries once headers and "
-            "retransmissions are added, of which framing has more"
+            "load counts payload only, so at high load the sum of payload, headers and retransmissions "
+            "exceeds the capacity of the link, and framing has more headers and retransmissions"
         ),
         "load-80": paper.WHY,
     },
@@ -90,12 +89,12 @@ WHY: dict[Readings, dict[str, str]] = {
 """Why results differ, by section, as `verification/smart_framing_readings.py` has found."""
 ALWAYS_WHY = {
     "overhead": (
-        "the paper's percentages count 80 bytes for each data segment, its header and that of its ACK, and not the 40 "
-        "bytes that it states"
+        "the paper's percentages count 80 bytes for each data segment (its header and that of its ACK), and "
+        "not the stated 40 bytes"
     ),
     "matrix": (
-        "Tahoe resends a whole loss window after each loss, which is one segment for Classic and four for fixed-size "
-        "framing"
+        "Tahoe retransmits a whole loss window after each loss, which is one segment for Classic and four "
+        "for fixed-size framing"
     ),
 }
 
@@ -111,7 +110,9 @@ SECTIONS = (
     Heading(
         "load-80",
         "At 80 % load",
-        ("The runs at a load of 0.8, by flow size. Assumptions where the text leaves a choice:",),
+        (
+            "The runs at a load of 0.8, by flow size. Assumptions where the text is silent or ambiguous:",
+        ),
         paper.READINGS,
     ),
     Heading(
@@ -132,14 +133,17 @@ SECTIONS = (
         "advantages",
         "Advantages and costs",
         (
-            "What the texts list as advantages and costs of framing, each by itself or in the network above.",
+            "Advantages and costs of framing that the texts list, each measured separately or in the network above.",
         ),
     ),
     Heading(
         "security",
         "Security considerations",
         (
-            "The draft says that framing raises no new security issue. What a request draws from a sender is counted.",
+            (
+                "The draft says that framing raises no new security issue. This section counts the packets that "
+                "a request causes."
+            ),
         ),
     ),
     Heading(

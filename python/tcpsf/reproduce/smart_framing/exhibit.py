@@ -39,8 +39,8 @@ def unstable(lines: Sequence[Series]) -> tuple[str, ...]:
     if max(seen, default=0.0) < UNSTABLE_S:
         return ()
     note = (
-        f"Where a mean is above {UNSTABLE_S:g} s, more is offered than the link carries: the load counts payload, and "
-        "headers and retransmissions come on top. Such a mean grows with the length of the run."
+        f"If a mean is above {UNSTABLE_S:g} s, the offered traffic exceeds the capacity of the link, because the "
+        "load counts only payload, without headers and retransmissions. Such a mean grows with the length of the run."
     )
     return (note,)
 

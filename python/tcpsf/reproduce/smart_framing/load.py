@@ -99,7 +99,7 @@ def _gain(runs: Mapping[float, ByVariant]) -> Figure:
         key="fig-2-gain",
         title="Gain over Classic against load",
         source=f"this project, from the runs of {JOURNAL}, Fig. 2",
-        caption="How much less the mean completion time is than with Classic, runs on the same arrivals in pairs.",
+        caption="Reduction of the mean completion time relative to Classic, in paired runs with the same arrivals.",
         x=LOAD,
         y=GAIN,
         series=tuple(

@@ -1,4 +1,4 @@
-"""Framing with other congestion controls, acknowledgements, queues and initial windows.
+"""Framing with other congestion controls, acknowledgments, queues and initial windows.
 
 A network is a set of changes to section IV-A's; more of them, such as a queue that marks, are more
 rows.
@@ -78,13 +78,15 @@ NOTES = (
     (
         "After a loss Tahoe resends one loss window: one segment for Classic, four for fixed-size framing, three of "
         "which the receiver usually has already. At this load the headers and retransmissions of the short flows "
-        "leave too little capacity, so the number of unfinished flows grows with the length of the run, and so do the "
+        "leave too little capacity, so the number of unfinished flows grows with the length of the run, and "
+        "so do the "
         "times."
     ),
     (
-        "With ECN few packets are lost, so framing has little to repair, and fixed-size framing pays for the draft's "
-        "slower growth in congestion avoidance; with `avoidance=bytewise` it grows as Classic does. With a queue that "
-        "counts packets it also pays for the number of its packets."
+        "With ECN few packets are lost, so framing has little effect on repairs. Fixed-size framing is "
+        "slower because of the draft's slower growth in congestion avoidance; with `avoidance=bytewise` it "
+        "grows like Classic. With a queue that counts packets, the larger number of packets is a further "
+        "disadvantage."
     ),
 )
 CUT = -100.0
@@ -165,8 +167,9 @@ def _matrix(rows: Sequence[Line], runs: Runs, duration: str) -> Part:
         source=f"{OWN}, on the network of section IV-A at 80 % load, runs of {duration}",
         caption=(
             "Mean completion time with Classic segments, gains over it on the same arrivals, for all flows and for "
-            "those of 1650 to 8015 bytes, and the share of fast retransmits. Last column: the framings whose gain over "
-            "all flows is above 0 with its whole interval; “perhaps” where the interval contains 0. RED drops or marks "
+            "those of 1650 to 8015 bytes, and the share of fast retransmits. Last column: the kinds of "
+            "framing whose interval of the gain over all flows is above 0; “perhaps” if the interval contains 0. RED "
+            "drops or marks "
             "from an average queue of 30 kB (20 packets) on, and drops "
             "every packet from 180 kB (120 packets) on."
         ),
@@ -188,11 +191,11 @@ def _matrix(rows: Sequence[Line], runs: Runs, duration: str) -> Part:
     labels = [line.label for line in rows]
     figure = Figure(
         key="matrix-gain",
-        title="Gain of framing by sender, acknowledgements, queue and initial window",
+        title="Gain of framing by sender, acknowledgments, queue and initial window",
         source=OWN,
         caption="Gain in the mean completion time of all short flows over Classic segments with the same TCP.",
         x=Axis(
-            label="sender, acknowledgements, queue, initial window (IW, segments)",
+            label="sender, acknowledgments, queue, initial window (IW, segments)",
             unit="",
             scale="category",
         ),
@@ -201,9 +204,7 @@ def _matrix(rows: Sequence[Line], runs: Runs, duration: str) -> Part:
             (name, sum(line.stack == stack for line in rows)) for stack, name, _ in STACKS
         ),
         notes=(
-            f"Bars beyond {CUT:.0f} % are cut; their values stand beside the mark.".replace(
-                "-", "−"
-            ),
+            f"Bars beyond {CUT:.0f} % are cut; their values are beside the mark.".replace("-", "−"),
         ),
         series=tuple(
             bars(

@@ -102,14 +102,17 @@ def _part(outcomes: Mapping[str, Mapping[str, Outcome]]) -> Part:
     )
     table = Table(
         key="limited-transmit",
-        title="When a loss is noticed: Limited Transmit and framing",
+        title="Detection of a loss: Limited Transmit and framing",
         source=f"{JOURNAL}, section III-A",
         caption="One flow on a path of 100 ms loses one segment. Times are from the flow's start; nothing is random.",
         columns=("sender and loss", "fast retransmit at", "timeout at", "complete after"),
         rows=rows,
         notes=(
-            "A framed flow loses the quarter, or the longer segment, with which the same data begin.",
-            "As RFC 6298 has it, no duplicate ACK restarts the timer; a new segment starts it only if it is off.",
+            "A framed flow loses the small segment that begins with the same data.",
+            (
+                "According to RFC 6298, a duplicate ACK does not restart the timer; a new segment starts it "
+                "only if it is off."
+            ),
         ),
     )
     return Part(tables=(table,), findings=tuple(_claims(outcomes)))
@@ -145,7 +148,7 @@ def _claims(outcomes: Mapping[str, Mapping[str, Outcome]]) -> Iterator[Finding]:
                 for key, (label, _) in paper.SENDERS.items()
                 if key != "classic"
             ),
-            "What noticed the loss is listed. Nothing in it is random.",
+            "The list gives the detection of the loss. Nothing is random.",
         ),
     )
     lt, classic = short["lt"].timeout_s, short["classic"].timeout_s

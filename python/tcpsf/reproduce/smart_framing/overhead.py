@@ -23,7 +23,7 @@ REGIME = 4 * MSS
 """Bytes of window up to which section VII's "7 segments" of Classic go out."""
 
 BOTH_HEADERS = 2 * figures.HEADER_BYTES
-"""The data segment's header and that of its acknowledgement."""
+"""The data segment's header and that of its acknowledgment."""
 
 PRINTED = 0.1
 """Per cent points: the last digit printed, rounded or cut off."""
@@ -61,7 +61,7 @@ class Cost(NamedTuple):
     one_header: float
     """Per cent of the payload, a header for each data segment."""
     both_headers: float
-    """The same with that of the acknowledgement."""
+    """The same with that of the acknowledgment."""
 
 
 def _overhead(
@@ -97,12 +97,15 @@ def _overhead(
             "headers of data, no loss",
             "headers of data and their ACKs, no loss",
             "headers of data at 80 % load",
-            "payload sent again at 80 % load",
+            "retransmitted payload at 80 % load",
         ),
         rows=tuple(rows),
         notes=(
-            "The paper says 40 bytes of header, but its percentages come out with 80 a data segment.",
-            "28 segments of FS need the small size at a window of just 4 MSS too; the stated rule, below it, gives 26.",
+            "The paper says 40 bytes of header, but its percentages correspond to 80 bytes per data segment.",
+            (
+                "28 segments of FS require the small size also at a window of exactly 4 MSS; the stated rule "
+                "(below 4 MSS) gives 26."
+            ),
         ),
     )
     return Part(tables=(table,), findings=tuple(_claims(costs)))
@@ -127,7 +130,7 @@ def _claims(costs: Mapping[str, Cost]) -> Iterator[Finding]:
             published=f"{increase:.0f} %",
             judged=judge.is_exactly(more, increase, within=5.0, unit="%"),
         )
-    for key, told in (("40", "40 bytes a data segment"), ("80", "80 bytes, its ACK's included")):
+    for key, told in (("40", "40 bytes per data segment"), ("80", "80 bytes, including its ACK")):
         for variant in paper.VARIANTS:
             cost, percent = costs[variant.key], figures.OVERHEAD[variant.key].percent
             yield judge.finding(

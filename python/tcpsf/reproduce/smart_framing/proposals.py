@@ -27,9 +27,9 @@ from tcpsf.summary import RunSummary
 MSS = 1460
 
 RELATED_NOTE = (
-    "The last six, which the paper's figure does not show, are the other proposals of section III-A: LT + W3 has an "
-    "initial window of three, ER is Early Retransmit (RFC 5827, by segments), ABC is byte counting with L = 2 "
-    "(RFC 3465). ACKs are not delayed here, so that ABC differs from Classic only where ACKs are lost."
+    "The last six, which the paper's figure does not show, are the other proposals of section III-A: LT + "
+    "W3 has an initial window of three. ER is Early Retransmit (RFC 5827, by segments). ABC is byte "
+    "counting with L = 2 (RFC 3465). ACKs are not delayed, so ABC differs from Classic only if ACKs are lost."
 )
 
 
@@ -224,8 +224,8 @@ def _claims_related(
     few = measure.each(proposed["er"], classes=_classes(2, 4))
     yield judge.finding(
         key="er-fewer-duplicates",
-        claim="Early Retransmit reduces the number of duplicates that fast retransmit takes: flows of 2 to 4 segments, "
-        "too short for three duplicates, see some",
+        claim="Early Retransmit reduces the number of duplicate ACKs for a fast retransmit: flows of 2 to 4 "
+        "segments, too short for three duplicates, have some",
         source=where,
         published="some",
         judged=judge.is_some(sum(t.fast_retransmits for t in few), sum(t.recoveries for t in few)),
@@ -258,7 +258,7 @@ def _figure_7(mixed: Mapping[str, Mapping[float, Sequence[RunSummary]]]) -> Part
             lines.append(series(key, label, [at for at, _ in present], [y for _, y in present]))
     figure = Figure(
         key="fig-7",
-        title="Friendliness: framed flows among Classic ones",
+        title="Friendliness: framed and Classic flows together",
         source=f"{JOURNAL}, Fig. 7",
         caption="Mean completion time of the flows of each kind, all with Reno, at 80 % load.",
         x=Axis(label="short flows that use framing", unit="%", scale="linear", low=0.0, high=100.0),
@@ -278,7 +278,8 @@ def _claims_7(mixed: Mapping[str, Mapping[float, Sequence[RunSummary]]]) -> Iter
         slopes[variant.key] = measure.slope(some, by_share)
         yield judge.finding(
             key=f"degrades-classic-{variant.key}",
-            claim=f"{variant.label} flows degrade Classic ones: the more there are, the longer these take (slope)",
+            claim=f"{variant.label} flows degrade Classic ones: completion times of Classic grow with the "
+            "share of framed flows (slope)",
             source="section IV-A.3, Fig. 7",
             published="above 0",
             judged=judge.is_above(slopes[variant.key], 0.0, "s from no framing to all"),
@@ -286,7 +287,7 @@ def _claims_7(mixed: Mapping[str, Mapping[float, Sequence[RunSummary]]]) -> Iter
     ours, theirs = (measure.times(mixed[key][some[-1]], sender=classic) for key in ("vs", "fs"))
     yield judge.finding(
         key="vs-friendlier",
-        claim="VS-TCP-SF is friendlier: at 80 % of framed flows Classic ones take less time beside VS than beside FS",
+        claim="VS-TCP-SF is friendlier: with 80 % of framed flows, Classic flows take less time with VS than with FS",
         source="section IV-A.3",
         published="less",
         judged=judge.is_below(measure.paired(ours, theirs), 0.0, "s"),

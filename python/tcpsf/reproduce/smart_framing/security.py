@@ -22,8 +22,8 @@ QUARTERS = 4
 """Into so many segments framing cuts a full-sized one at the most."""
 
 SPLIT_ACKS = (
-    "Split ACKs are not in the table: the transcripts `scripts/hostile/ack-splitting-*.script` show what they make of "
-    "the window, by `growth` and framing."
+    "Split ACKs are not in the table. The transcripts `scripts/hostile/ack-splitting-*.script` show their "
+    "effect on the window, by `growth` and framing."
 )
 
 Counts = Mapping[str, Mapping[int, list[float]]]
@@ -79,9 +79,9 @@ def _part(counts: Counts) -> Part:
     )
     table = Table(
         key="security",
-        title="Packets that a request draws",
+        title="Packets per request",
         source=f"{DRAFT}, section 10",
-        caption="Data packets of one answer, by the MSS that the requester announces and the size that it asks for. "
+        caption="Data packets of one response, by the announced MSS and the requested size. "
         "Nothing is lost and nothing is random.",
         columns=(
             "request",
@@ -105,7 +105,7 @@ def _claims(counts: Counts) -> Iterator[Finding]:
         }
         yield judge.finding(
             key=f"security-packets-{variant.key}",
-            claim=f"{variant.label}: a request draws at most four times the packets that it draws from Classic",
+            claim=f"{variant.label}: a request causes at most four times the packets that it causes with Classic",
             source="draft, section 10",
             published="no new issue",
             judged=judge.all_below(beyond, QUARTERS + 1e-9, "times"),
@@ -119,8 +119,8 @@ def _claims(counts: Counts) -> Iterator[Finding]:
         }
         yield judge.finding(
             key=f"security-nothing-new-{variant.key}",
-            claim=f"{variant.label} draws no more packets than Classic does if the requester announces a quarter of "
-            "the MSS, which it can do without framing",
+            claim=f"{variant.label} sends no more packets than Classic for a requester that announces a "
+            "quarter of the MSS, which is possible without framing",
             source="draft, section 10",
             published="no new issue",
             judged=judge.all_below(more, 0.5, "packets"),

@@ -51,10 +51,11 @@ def beside_simulator(which: Which, cells: Cells) -> Section:
             )
     table = Table(
         key=f"{which}-simulated",
-        title="The simulator beside the live kernels",
+        title="Simulator and live kernels",
         source=OWN,
         caption=(
-            "The same sizes, losses, delays and senders simulated. %FR: fast recoveries as a percentage of recoveries. "
+            "Simulation with the same sizes, losses, delays and senders. %FR: fast recoveries as a "
+            "percentage of recoveries. "
             "Time: the client's mean completion time, all flows; the last column is live to simulated."
         ),
         columns=(
@@ -63,14 +64,14 @@ def beside_simulator(which: Which, cells: Cells) -> Section:
             "%FR simulated",
             "time live",
             "time simulated",
-            "live is longer by",
+            "live longer by",
         ),
         rows=tuple(rows),
         notes=DIFFERENCES_TO_SIMULATOR,
     )
     return Section(
         key=f"{which}-simulator",
-        title="The simulator beside the live kernels",
+        title="Simulator and live kernels",
         tables=(table,),
         findings=(
             judge.finding(
@@ -93,9 +94,9 @@ def beside_simulator(which: Which, cells: Cells) -> Section:
 
 DIFFERENCES_TO_SIMULATOR = (
     (
-        "What the simulator leaves out: the request's packet, the time that processes and the emulator take to wake "
-        "up, and the server's timer of the SYN. It acknowledges every segment, as Linux does for the first "
-        "16 of a connection at the most; later ones may share an acknowledgment."
+        "The simulator does not include the packet of the request, the wake-up times of processes and of "
+        "the emulator, and the server's SYN timer. It acknowledges every segment. Linux does this for at "
+        "most the first 16 segments of a connection; later ones may share an acknowledgment."
     ),
 )
 

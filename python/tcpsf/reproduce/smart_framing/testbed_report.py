@@ -57,13 +57,15 @@ def _section_2(cells: Cells) -> Section:
         key="table-2",
         title="Fast recoveries and timeouts of 10-Kbyte transfers",
         source=testbed.SOURCE_2,
-        caption="%FR and %RTO: what the sender's recoveries were. First the paper's hosts, then the emulated paths.",
+        caption="%FR and %RTO: shares of fast recoveries and of timeouts among the sender's recoveries. The "
+        "hosts of the paper come first, then the emulated paths.",
         columns=("host or path, sender", "%FR", "%RTO"),
         rows=tuple(rows),
         notes=(
             (
-                "The hosts of the paper are gone, and what their paths lost is not known. Ours stand for such paths: "
-                "losses take whole packets, whatever their size, at random or in runs."
+                "The hosts of the paper no longer exist, and the losses on their paths are not known. The "
+                "emulated paths represent such paths: packets are lost independently of their size, at "
+                "random or in bursts."
             ),
         ),
     )
@@ -77,14 +79,14 @@ def _section_2(cells: Cells) -> Section:
         series=tuple(
             bars(v.key, v.label, list(cells), list(fast[v.key].values())) for v in paper.VARIANTS
         ),
-        notes=("The paper's: Classic 11 to 34 %, FS-TCP-SF 53 to 73 %.",),
+        notes=("In the paper: Classic 11 to 34 %, FS-TCP-SF 53 to 73 %.",),
     )
     return Section(
         why=WHY_2,
         key="table-2",
         title="Section IV-B: 10-Kbyte files",
         text=(
-            "Senders take turns, connection by connection. Assumptions where the text leaves a choice:",
+            "Senders alternate from one connection to the next. Assumptions where the text is silent or ambiguous:",
         ),
         items=testbed.READINGS_2,
         figures=(figure,),
@@ -120,7 +122,7 @@ def _claims_2(
     )
 
 
-WHY_2 = "the paper's hosts are gone, and the losses on their paths are not known"
+WHY_2 = "the paper's hosts no longer exist, and the losses on their paths are not known"
 HEADLINE = {
     "table-2": ("table-2-four-times", "table-2-more-fast-fs"),
     "table-3": ("table-3-fewer-timeouts-fs", "table-3-shorter-fs", "table-3-shorter-timer-fs"),

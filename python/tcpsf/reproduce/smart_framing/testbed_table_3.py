@@ -57,10 +57,10 @@ def section(cells: Cells) -> Section:
         key="table-3",
         title="Section IV-C: Web objects over an emulated link",
         text=(
-            "Senders take turns, connection by connection. Assumptions where the texts leave a choice:"
+            "Senders alternate from one connection to the next. Assumptions where the texts are silent or ambiguous:"
             if not proxied
-            else f"{'Sessions of browsers' if browsing else 'Web objects'}, through a proxy whose senders take turns, "
-            "connection by connection. Assumptions where the texts leave a choice:",
+            else f"{'Sessions of browsers' if browsing else 'Web objects'}, through a proxy whose "
+            "senders alternate from one connection to the next. Assumptions where the texts are silent or ambiguous:",
         ),
         items=_readings(proxied=proxied, browsing=browsing),
         figures=tuple(_figures_3(short, published)),
@@ -146,9 +146,10 @@ COLUMNS_3 = (
     "ΔCT at the client",
 )
 CAPTION_3 = (
-    "Drop probability, latency, sender. RT: timer at the end. %RTO: timeouts as a percentage of recoveries. ΔCT: "
-    "Classic's mean completion time less this one's, over flows with a loss; at the server from the SYN to the end of "
-    "the connection, at the client until the last byte, without idle times."
+    "Drop probability, latency, sender. RT: retransmission timer at the end. %RTO: timeouts as a percentage "
+    "of recoveries. ΔCT: mean completion time of Classic minus that of this sender, over flows with a loss. "
+    "At the server it is from the SYN to the end of the connection, and at the client until the last byte, "
+    "without idle times."
 )
 
 
@@ -172,20 +173,21 @@ def _table_3(values: Values, published: Mapping[str, testbed.Row], *, browsing: 
 def _long_table(values: Values) -> Table:
     return Table(
         key="table-3-long",
-        title="The same of flows of 10 kB and more",
+        title="Retransmission timer, timeouts and completion times of flows of 10 kB and more",
         source=f"{OWN}; the paper measured them and omits them",
         caption=CAPTION_3,
         columns=COLUMNS_3,
         rows=tuple(_rows_3(values, {})),
         notes=(
             (
-                "A connection that carries several objects is one flow, of all their bytes. Times are mostly those of "
-                "objects of 284 454 bytes, and how many of them a flow has is drawn at random."
+                "A connection that carries several objects is one flow with the sum of their bytes. Objects "
+                "of 284 454 bytes dominate the times, and their number per flow is random."
             ),
             (
-                "Long flows of FS-TCP-SF take longer than Classic's where losses are rare. In the simulator, too: "
-                "284 454 bytes at 0.01 and 100 ms take 2.47 ± 0.14 s against 2.19 ± 0.10 s with an acknowledgment for "
-                "every second segment, and 1.60 ± 0.09 s against 1.51 ± 0.07 s with one for each (437 flows)."
+                "Long flows of FS-TCP-SF take longer than those of Classic if losses are rare. The "
+                "simulator agrees: 284 454 bytes at 0.01 and 100 ms take 2.47 ± 0.14 s (Classic: 2.19 ± "
+                "0.10 s) with an acknowledgment for every second segment, and 1.60 ± 0.09 s (Classic: 1.51 "
+                "± 0.07 s) with one for each segment (437 flows)."
             ),
         ),
     )
@@ -250,54 +252,61 @@ def _draft_table(
         key="draft-paths",
         title="The draft's table: retransmission timer and fast recoveries",
         source=testbed.SOURCE_DRAFT,
-        caption="Drop probability, latency, sender. RT: timer at the end. %FR: fast recoveries as a percentage of "
+        caption="Drop probability, latency, sender. RT: retransmission timer at the end. %FR: fast "
+        "recoveries as a percentage of "
         "recoveries.",
         columns=("drop, latency, sender", "RT", "%FR"),
         rows=tuple(rows),
         notes=(
             (
-                "The draft's %FR and Table III's %RTO are the same measurement and add up to 100 %, but for TCP-SF at "
-                "0.10 with 50 and 100 ms, where they add up to 110 %: one of the two texts has a wrong digit."
+                "The draft's %FR and Table III's %RTO are the same measurement and add up to 100 %. The "
+                "exception is TCP-SF at 0.10 with 50 and 100 ms, with a sum of 110 %: one of the two texts "
+                "has a wrong digit."
             ),
         ),
     )
 
 
 CLASSIC_WAITS = (
-    "Classic's %RTO: with an initial window of one a fast retransmit needs seven segments, and the longest object, of "
-    "8015 bytes, has six. So Classic always waits for the timer here, as in Table I, where the paper has no fast "
-    "retransmit up to 8015 bytes either. That 19 to 49 % of Classic's recoveries are fast in Table III must come from "
-    "something else. Connections that carry several objects, as browsers had them to a proxy, bring 3 to 7 % "
-    "(`--objects 4`), so that is not all of it."
+    "Classic's %RTO: with an initial window of one a fast retransmit needs seven segments, and the longest "
+    "object, of "
+    "8015 bytes, has six. Classic therefore always waits for the timer, as in Table I, where the paper has "
+    "no fast retransmit up to 8015 bytes either. The 19 to 49 % of fast recoveries of Classic in Table III "
+    "must have another cause. Connections with several objects, such as those of browsers to a proxy, give "
+    "3 to 7 % (`--objects 4`), which explains only a part."
 )
 CLASSIC_PROXIED = (
-    "Classic's %RTO: with an initial window of one a fast retransmit needs seven segments in one answer, or a window "
-    "that earlier answers of the same connection have opened. Few connections below 10 kB have either. That 19 to 49 % "
-    "of Classic's recoveries are fast in Table III must come from something else than the browsers' sessions."
+    "Classic's %RTO: with an initial window of one a fast retransmit needs seven segments in one response, "
+    "or a window that grew during earlier responses of the same connection. Few connections below 10 kB "
+    "have either. The 19 to 49 % of fast recoveries of Classic in Table III must therefore have a cause "
+    "other than the sessions of browsers."
 )
 RT_DIFFERS = (
-    "RT: with round trips of 20 and 50 ms the least RTO of 200 ms decides here, whoever sends; from 100 ms on the "
-    "framed sender's further samples bring the timer down. The paper's is higher than its round trips explain, and "
-    "differs more, for two reasons that modern hosts do not have. Linux 2.2 multiplied the estimate by 1 + 1/4 + "
-    "2^(1 − cwnd), with cwnd in segments: 2.25 at one, 1.38 at four. And clients held back the acknowledgment of a "
-    "lone segment by up to 200 ms, but not that of the second of four; Linux's 40 ms (`--acks delayed`) show little "
-    "of that."
+    "RT: with round-trip times of 20 and 50 ms the minimum RTO of 200 ms determines the timer of every "
+    "sender. From 100 ms on, the additional samples of a framed sender reduce the timer. The timer in the "
+    "paper is higher than its round-trip times explain, and differs more between senders, for two reasons "
+    "that do not apply to modern hosts. Linux 2.2 multiplied the estimate by 1 + 1/4 + "
+    "2^(1 − cwnd), with cwnd in segments: 2.25 at one, 1.38 at four. In addition, clients delayed the "
+    "acknowledgment of a single segment by up to 200 ms, but not that of the second of four segments. The "
+    "40 ms of Linux (`--acks delayed`) have little of this effect."
 )
 CT_DIFFERS = (
-    "ΔCT: the paper's seconds have the browsers' idle times in them, of which it says itself that they are hardly "
-    "reliable. Ours are what a timeout costs more than a fast retransmit."
+    "ΔCT: the times of the paper include the idle times of browsers, and the paper itself calls them hardly "
+    "reliable. The times of tcpsf are the additional cost of a timeout over a fast retransmit."
 )
 CT_DIFFERS_PROXIED = (
-    "ΔCT: the paper's times at the server have the browsers' idle times in them, of which it says itself that they are "
-    "hardly reliable. Ours at the server have them, too: the page is parsed for 0.13 s in the mean, and the browser "
-    "closes a second after the last byte. That second is the same for all and cancels. The paper's browsers held "
-    "connections for as long as they liked, and a difference of seconds between two senders can come from that alone. "
-    "At the client the difference is what a timeout costs more than a fast retransmit."
+    "ΔCT: the times of the paper at the server include the idle times of browsers, and the paper itself "
+    "calls them hardly reliable. The times of tcpsf at the server include idle times, too: the browser "
+    "parses the page for 0.13 s in the mean, and closes a second after the last byte. This second is equal "
+    "for all senders and cancels. The browsers of the paper kept connections open for unknown times, which "
+    "alone can cause a difference of seconds between two senders. At the client the difference is the "
+    "additional cost of a timeout over a fast retransmit."
 )
 
 WHY_3 = (
-    "Classic has too few segments in flight for a fast retransmit up to 8015 bytes, round trips of 20 and 50 ms leave "
-    "every sender at the least RTO of 200 ms, and the paper's completion times include the browsers' idle times"
+    "Classic has too few segments in flight for a fast retransmit up to 8015 bytes, with round-trip times "
+    "of 20 and 50 ms every sender has the minimum RTO of 200 ms, and the paper's completion times include "
+    "the browsers' idle times"
 )
 
 
@@ -321,7 +330,7 @@ def _figures_3(values: Values, published: Mapping[str, testbed.Row]) -> Iterator
 
     yield Figure(
         key="table-3-timeouts",
-        title="Timeouts among the recoveries",
+        title="Share of timeouts among the recoveries",
         source=testbed.SOURCE_3,
         caption="Web objects below 10 kB.",
         x=x,
@@ -343,9 +352,9 @@ def _figures_3(values: Values, published: Mapping[str, testbed.Row]) -> Iterator
     )
     yield Figure(
         key="table-3-saved",
-        title="Completion time saved where there is a loss",
+        title="Reduction of the completion time of flows with a loss",
         source=testbed.SOURCE_3,
-        caption="Classic's mean completion time at the client less the sender's, over flows with a loss.",
+        caption="Mean completion time of Classic at the client minus that of the sender, over flows with a loss.",
         x=x,
         y=Axis(label="less than Classic", unit="s", scale="linear"),
         series=tuple(
@@ -419,7 +428,8 @@ def _long_claims(values: Values) -> Iterator[Finding]:
     for v in FRAMED:
         yield judge.finding(
             key=f"table-3-long-shorter-client-{v.key}",
-            claim=f"{v.label}, flows of 10 kB and more: shorter times at the client in presence of a loss, everywhere",
+            claim=f"{v.label}, flows of 10 kB and more: shorter times at the client in presence of a loss, "
+            "everywhere",
             source=OWN,
             published="",
             judged=judge.all_above(values.saved_client[v.key], 0.0, "s"),

@@ -68,7 +68,7 @@ def _figure_3(runs: ByVariant) -> Part:
         key="fig-3",
         title="Gain by flow size at 80 % load",
         source=f"{JOURNAL}, Fig. 3",
-        caption="How much less the mean completion time of a class is than with Classic, on the same arrivals.",
+        caption="Reduction of the mean completion time of a class relative to Classic, with the same arrivals.",
         sizes=paper.CLASS_BYTES,
         gains=gains,
         published=PUBLISHED,
@@ -134,7 +134,7 @@ def _figure_4(runs: ByVariant, step: tuple[float, float]) -> Part:
         y=Axis(label="flows", unit="%", scale="linear", low=0.0, high=100.0),
         series=tuple(lines),
         notes=(
-            f"The step behind {step[0]:g} s: flows whose first window was lost waited for the first timeout.",
+            f"The step after {step[0]:g} s: flows whose first window was lost waited for the first timeout.",
         ),
     )
     return Part(figures=(figure,), findings=tuple(_claims_4(runs, step)))
@@ -210,7 +210,8 @@ def _bottleneck(runs: ByVariant) -> Table:
         key="bottleneck",
         title="The bottleneck at 80 % load",
         source=OWN,
-        caption="What the three senders make of the same arrivals, and what the greedy Classic flows get (payload).",
+        caption="Results of the three senders with the same arrivals, and the payload rate of the greedy "
+        "Classic flows.",
         columns=(
             "sender of the short flows",
             "utilisation",
@@ -237,7 +238,7 @@ def _claims_of_table(runs: ByVariant) -> Iterator[Finding]:
         )
         yield judge.finding(
             key=f"more-fast-retransmits-{variant.key}",
-            claim=f"{variant.label}: more of the losses are noticed by fast retransmit than with Classic",
+            claim=f"{variant.label}: fast retransmit detects more of the losses than with Classic",
             source=where,
             published="more",
             judged=judge.is_above(fast, 0.0, "percentage points"),
@@ -268,7 +269,8 @@ def _claims_of_table(runs: ByVariant) -> Iterator[Finding]:
     ]
     yield judge.finding(
         key="four-times-as-often-13681",
-        claim=f"The same for flows of {text.count(13_681, 'byte')}, the shortest that have fast retransmit with either",
+        claim=f"The same for flows of {text.count(13_681, 'byte')}, the shortest that have fast retransmit "
+        "with either",
         source="section IV-B, Table I",
         published=f"about 4; Table I: {published[0] / published[1]:.1f}",
         judged=judge.is_within(_times_as_often(runs, (where_both,)), 3.5, 4.5, "times"),
