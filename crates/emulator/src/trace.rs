@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use capture::pcapng::{Direction, Interface, InterfaceId, LinkType, Packet, Section, Writer};
-use link::{Discipline, DropReason, LossModel, Outcome};
+use link::{Discipline, LinkConfig, Outcome};
 use units::Instant;
 
 use crate::line::{Delivery, PacketOutcome};
@@ -56,23 +56,14 @@ pub(crate) enum LinkDirection {
     Down,
 }
 
-/// The causes of a direction's drops.
-#[derive(Debug, Clone, Copy)]
-struct Causes {
-    early: &'static str,
-    loss: &'static str,
-    /// Early drops are decided after a packet's arrival.
-    deferred: bool,
-}
-
 /// The capture being written.
 #[derive(Debug)]
 pub(crate) struct Trace {
     writer: Writer<BufWriter<File>>,
     inside: Option<InterfaceId>,
     outside: Option<InterfaceId>,
-    /// The causes of drops by direction.
-    causes: [Causes; 2],
+    /// The links by direction. They name the causes of drops.
+    links: [LinkConfig; 2],
     /// The start of the clock, in nanoseconds since 1970.
     epoch: u64,
 }
@@ -115,19 +106,8 @@ impl Trace {
             ends.outside,
             vantage_point != VantagePoint::Inside,
         )?;
-        let causes = [&settings.up, &settings.down].map(|line| Causes {
-            early: match line.link.discipline {
-                Discipline::DropTail | Discipline::Red(_) => "early, by RED",
-                Discipline::Balanced(_) => "early, by balanced discard",
-                Discipline::CoDel(_) => "early, by CoDel",
-            },
-            loss: match line.link.loss {
-                LossModel::Mask(_) => "the mask says so",
-                _ => "random loss",
-            },
-            deferred: matches!(line.link.discipline, Discipline::CoDel(_)),
-        });
-        Ok(Self { writer, inside, outside, causes, epoch })
+        let links = [&settings.up, &settings.down].map(|line| line.link.clone());
+        Ok(Self { writer, inside, outside, links, epoch })
     }
 
     /// Writes a packet that arrived at the near end, with its outcome.
@@ -143,12 +123,12 @@ impl Trace {
             LinkDirection::Down => self.outside,
         };
         let Some(interface) = near else { return Ok(()) };
-        let causes = self.causes[link_direction as usize];
+        let link = &self.links[link_direction as usize];
         let mut comments = Vec::new();
-        comments.extend(outcome(outcomes.outcome, causes));
+        comments.extend(outcome(outcomes.outcome, link));
         if let Some(copy) = outcomes.duplicate {
             comments.push("Duplicated".to_owned());
-            comments.extend(outcome(copy, causes).map(|text| format!("The second copy: {text}")));
+            comments.extend(outcome(copy, link).map(|text| format!("The second copy: {text}")));
         }
         if outcomes.corrupted {
             comments.push("Corrupted: one bit is turned".to_owned());
@@ -189,7 +169,9 @@ impl Trace {
         };
         let Some(interface) = interface else { return Ok(()) };
         let mut comments = Vec::new();
-        if near.is_none() || self.causes[link_direction as usize].deferred {
+        // CoDel decides after a packet's arrival.
+        let discipline = self.links[link_direction as usize].discipline;
+        if near.is_none() || matches!(discipline, Discipline::CoDel(_)) {
             // Otherwise the near end's packet has the comment.
             match delivery.gap {
                 0 => {}
@@ -223,13 +205,11 @@ impl Trace {
 
 const MARKED: &str = "Marked: congestion experienced";
 
-fn outcome(outcome: Outcome, causes: Causes) -> Option<String> {
+fn outcome(outcome: Outcome, link: &LinkConfig) -> Option<String> {
     let cause = match outcome {
         Outcome::Accepted | Outcome::Pending => return None,
         Outcome::Marked => return Some(MARKED.to_owned()),
-        Outcome::Dropped(DropReason::Buffer) => "buffer full",
-        Outcome::Dropped(DropReason::Early) => causes.early,
-        Outcome::Dropped(DropReason::Loss) => causes.loss,
+        Outcome::Dropped(reason) => link.drop_cause(reason),
     };
     Some(format!("Dropped: {cause}"))
 }

@@ -54,9 +54,8 @@ fn a_mask_drops_just_those_data_segments() {
         let sent: Vec<_> =
             captured(&file).into_iter().filter(|packet| packet.outbound && packet.data).collect();
         assert!(sent.len() > 40, "{} data segments", sent.len());
-        let dropped: Vec<usize> = (0..sent.len())
-            .filter(|&number| sent[number].says("Dropped: the mask says so"))
-            .collect();
+        let dropped: Vec<usize> =
+            (0..sent.len()).filter(|&number| sent[number].says("Dropped: loss mask")).collect();
         assert_eq!(dropped, [1, 4, 5]);
     }
     std::fs::remove_file(file).unwrap();

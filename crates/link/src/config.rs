@@ -7,6 +7,7 @@ use crate::balanced::Balanced;
 use crate::buffer::Buffer;
 use crate::codel::CoDel;
 use crate::loss::LossModel;
+use crate::packet::DropReason;
 use crate::path::{DelayChanges, Reorder};
 use crate::red::Red;
 
@@ -55,6 +56,23 @@ impl LinkConfig {
     /// Returns true if every decision is made on arrival and depends only on the buffer.
     pub fn is_plain(&self) -> bool {
         self.is_fifo() && self.loss == LossModel::None
+    }
+
+    /// The cause of a drop on this link, in the words of captures.
+    pub fn drop_cause(&self, reason: DropReason) -> &'static str {
+        let is_port = self.port.is_some();
+        match (reason, self.discipline) {
+            (DropReason::Buffer, _) if is_port => "cells lost, buffer full",
+            (DropReason::Buffer, _) => "buffer full",
+            (DropReason::Early, _) if is_port => "packet discard by the port",
+            (DropReason::Early, Discipline::DropTail | Discipline::Red(_)) => "early drop by RED",
+            (DropReason::Early, Discipline::Balanced(_)) => "balanced packet discard",
+            (DropReason::Early, Discipline::CoDel(_)) => "early drop by CoDel",
+            (DropReason::Loss, _) => match self.loss {
+                LossModel::Mask(_) => "loss mask",
+                _ => "random loss",
+            },
+        }
     }
 
     /// Returns true for a first-in, first-out link with drop-tail, a constant delay and no cells.

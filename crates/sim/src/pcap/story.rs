@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use link::{Discipline, DropReason, LinkConfig, LossModel};
+use link::{DropReason, LinkConfig};
 use units::Instant;
 use wire::{Control, Segment, SeqNum, SeqRange};
 
@@ -12,39 +12,10 @@ use crate::trace::{History, Sent, Started};
 /// Names and reasons used in comments.
 #[derive(Debug)]
 pub(super) struct Causes {
-    links: Vec<LinkCauses>,
+    links: Vec<(String, LinkConfig)>,
     workloads: Vec<String>,
     /// The name of each sender, and whether it uses SACK.
     senders: Vec<(String, bool)>,
-}
-
-/// A link's name, and the causes of its drops.
-#[derive(Debug)]
-struct LinkCauses {
-    name: String,
-    full: &'static str,
-    early: &'static str,
-    loss: &'static str,
-}
-
-impl LinkCauses {
-    fn new(name: &str, config: &LinkConfig) -> Self {
-        let is_port = config.port.is_some();
-        Self {
-            name: name.to_owned(),
-            full: if is_port { "cells lost, buffer full" } else { "buffer full" },
-            early: match config.discipline {
-                _ if is_port => "early discard",
-                Discipline::DropTail | Discipline::Red(_) => "early detection",
-                Discipline::Balanced(_) => "balanced discard",
-                Discipline::CoDel(_) => "waited too long",
-            },
-            loss: match config.loss {
-                LossModel::Mask(_) => "the mask says so",
-                _ => "random loss",
-            },
-        }
-    }
 }
 
 /// A loss, as described in comments.
@@ -60,11 +31,7 @@ impl fmt::Display for Loss {
 impl Causes {
     pub(super) fn new(plan: &Plan) -> Self {
         Self {
-            links: plan
-                .links
-                .iter()
-                .map(|link| LinkCauses::new(&link.name, &link.config))
-                .collect(),
+            links: plan.links.iter().map(|link| (link.name.clone(), link.config.clone())).collect(),
             workloads: plan.workloads.iter().map(|workload| workload.name.clone()).collect(),
             senders: plan
                 .senders
@@ -75,17 +42,16 @@ impl Causes {
     }
 
     pub(super) fn loss(&self, at: Instant, link: u32, why: DropReason) -> Loss {
-        let Some(causes) = self.links.get(link as usize) else { return Loss(format!("at {at}")) };
-        let why = match why {
-            DropReason::Buffer => causes.full,
-            DropReason::Early => causes.early,
-            DropReason::Loss => causes.loss,
-        };
-        Loss(format!("at {at} on link `{}`: {why}", causes.name))
+        match self.links.get(link as usize) {
+            Some((name, config)) => {
+                Loss(format!("at {at} on link `{name}`: {}", config.drop_cause(why)))
+            }
+            None => Loss(format!("at {at}")),
+        }
     }
 
     pub(super) fn mark(&self, at: Instant, link: u32) -> String {
-        let name = self.links.get(link as usize).map_or("?", |causes| &causes.name);
+        let name = self.links.get(link as usize).map_or("?", |(name, _)| name);
         format!("Marked (congestion experienced) at {at} on link `{name}`")
     }
 

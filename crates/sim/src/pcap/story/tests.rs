@@ -20,7 +20,7 @@ fn story() -> Story {
 
 fn causes(sack: bool) -> Causes {
     Causes {
-        links: vec![LinkCauses::new("x", &LinkConfig::default())],
+        links: vec![("x".to_owned(), LinkConfig::default())],
         workloads: vec!["w".into()],
         senders: vec![("s".into(), sack)],
     }
