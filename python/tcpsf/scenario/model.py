@@ -28,7 +28,8 @@ class Red:
         Size | None, Doc("`min_th`: below this average queue, no packet is selected.")
     ] = None
     max_bytes: Annotated[
-        Size | None, Doc("`max_th`: from this average on, every packet is dropped, unless `gentle`.")
+        Size | None,
+        Doc("`max_th`: from this average on, every packet is dropped, unless `gentle`."),
     ] = None
     min_packets: Annotated[int | None, Doc("`min_th` in packets instead of bytes.")] = None
     max_packets: Annotated[int | None, Doc("`max_th` in packets.")] = None
