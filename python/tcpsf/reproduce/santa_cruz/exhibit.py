@@ -340,7 +340,7 @@ def over_time(
 def table_findings(
     *, key: str, source: str, runs: BySender, published: Callable[[paper.Sender], paper.Published]
 ) -> Iterator[Finding]:
-    """Judge for each row whether throughput and delay match the published ones within a few per cent."""
+    """Judge for each row whether throughput and delay are within a few per cent of the paper's."""
     quantities = [each for each in columns(micro=False) if each[0] in ("throughput", "delay")]
     for sender in paper.SENDERS:
         for what, unit, ours, theirs in quantities:

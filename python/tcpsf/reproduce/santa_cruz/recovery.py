@@ -169,7 +169,7 @@ class _Sweep:
     def table(
         self, runs: Runs, of: Quantity, *, key: str, title: str, caption: str, unit: str
     ) -> Table:
-        """Return a table of the means of a quantity: a row per sender, a column per parameter value."""
+        """Return a table of a quantity's means: a row per sender, a column per parameter value."""
         rows = tuple(
             Row(
                 label=each.label,
