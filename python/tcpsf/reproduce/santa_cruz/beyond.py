@@ -99,7 +99,6 @@ def exhibits() -> tuple[Exhibit, ...]:
 
 
 # ---- fairness
-# --------------------------------------------------------------------------------------------------------
 
 
 def _shared(sender: str, *, flows: int) -> Case:
@@ -148,7 +147,6 @@ def _fairness() -> Exhibit:
 
 
 # ---- coexistence
-# -----------------------------------------------------------------------------------------------------
 
 
 def _beside(ours: str, other: str) -> Case:
@@ -206,7 +204,6 @@ def _coexistence() -> Exhibit:
 
 
 # ---- wireless loss
-# ---------------------------------------------------------------------------------------------------
 
 
 def _lossy(scenario: Scenario, probability: float, *, link: str = "last") -> Scenario:
@@ -249,7 +246,6 @@ def _wireless() -> Exhibit:
 
 
 # ---- delayed acknowledgments
-# ----------------------------------------------------------------------------------------
 
 
 def _delayed_acks() -> Exhibit:
@@ -291,7 +287,6 @@ def _delayed_table(runs: BySender) -> Part:
 
 
 # ---- the small window
-# ------------------------------------------------------------------------------------------------
 
 
 def _transfers(sender: str) -> Case:

@@ -363,7 +363,6 @@ def _claims(found: Mapping[str, Sequence[Delays]]) -> Iterator[Finding]:
 
 
 # ---- out of order
-# ----------------------------------------------------------------------------------------------------
 
 
 def _last(run: RunSummary, quantity: str) -> float:

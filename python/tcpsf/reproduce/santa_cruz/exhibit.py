@@ -127,7 +127,6 @@ def exhibit(
 
 
 # ---- estimates
-# -------------------------------------------------------------------------------------------------------
 
 Quantity = Callable[[Measured], float]
 
@@ -207,7 +206,6 @@ def _flipped(found: stats.Estimate | None) -> stats.Estimate | None:
 
 
 # ---- tables and figures
-# ----------------------------------------------------------------------------------------------
 
 Column = tuple[str, str, Quantity, Callable[[paper.Published], float]]
 """Heading, unit, simulated quantity and published quantity of a column."""

@@ -76,7 +76,6 @@ def _of_flow(run: RunSummary, column: str) -> int:
 
 
 # ---- a path that changes
-# ---------------------------------------------------------------------------------------------
 
 
 def changing(*, sender: str, duration_s: int) -> Scenario:
@@ -175,7 +174,6 @@ def _mean_queue(run: RunSummary, begin_s: float, end_s: float) -> float:
 
 
 # ---- out of order
-# ----------------------------------------------------------------------------------------------------
 
 
 def reordering(*, sender: str, share: float) -> Scenario:

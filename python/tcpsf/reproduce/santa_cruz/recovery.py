@@ -202,7 +202,6 @@ def _with_loss(scenario: Scenario, link: str, loss: MaskLoss | PacketLoss) -> Sc
 
 
 # ---- several losses in one window
-# ------------------------------------------------------------------------------------
 
 
 def pattern(lost: int, number: int) -> str:
@@ -297,7 +296,6 @@ def _burst_claims(sweep: _Sweep, runs: Runs) -> Iterator[Finding]:
 
 
 # ---- lost acknowledgments
-# -------------------------------------------------------------------------------------------
 
 
 def without_acks(*, sender: str, share: float) -> Scenario:
@@ -377,7 +375,6 @@ def _ack_loss_claims(sweep: _Sweep, runs: Runs) -> Iterator[Finding]:
 
 
 # ---- no back-off
-# -----------------------------------------------------------------------------------------------------
 
 
 def lossy(*, sender: str, share: float) -> Scenario:
