@@ -72,7 +72,7 @@ def _first_judged(
 ) -> Judged:
     """Judge the class in which fast retransmit first occurs: as claimed, too early, or too late.
 
-    A class in which it occurs too late may be chance.
+    A first fast retransmit in a later class than claimed may be chance.
     """
     expected = paper.CLASS_BYTES.index(size)
     by_chance = (1.0 - percent / 100.0) ** recoveries

@@ -1,8 +1,8 @@
 """Findings from an estimate and a threshold.
 
 A verdict uses the whole 95 % interval. A claim about several points holds if it holds at each
-point by that point's own interval: all tests must agree, so no correction is needed. A statement
-that the claim fails at one point, or that one point shows an effect, uses intervals widened for
+point by that point's own interval. All tests must agree, so no correction is needed. Wider intervals
+decide that the claim fails at one point, or that one point shows an effect. They are widened for
 the number of points (Bonferroni), because among many points some deviate by chance. A `Test`
 records the interval that decided and the values that were compared. A report can therefore show
 the interval on which the verdict rests.
@@ -49,7 +49,7 @@ class Test:
     random: bool = True
     """Whether more or longer runs could change the outcome."""
 
-    __test__ = False  # pytest takes classes of this name for tests
+    __test__ = False  # pytest treats classes of this name as tests
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""

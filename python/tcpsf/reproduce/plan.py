@@ -19,7 +19,7 @@ from tcpsf.summary import RunSummary
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The amount of simulation."""
+    """Number and duration of the runs of an evaluation."""
 
     name: Literal["demo", "quick", "full"]
     runs: int

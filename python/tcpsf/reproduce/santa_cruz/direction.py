@@ -120,7 +120,7 @@ The round trips are 4 and 5.
 """
 
 LATE_SHARE, LATE = 0.05, "20ms"
-"""Share of the delayed packets of one direction, and their additional delay."""
+"""Share of one direction's packets that are delayed, and the additional delay."""
 
 TEXT = (
     "Sections 3.1.1 and 3.1.2: a Santa Cruz flow (n = 3) on the basic network, alone, with a Reno flow in "

@@ -345,7 +345,7 @@ def _rto(setting: Setting) -> Exhibit:
     )
 
 
-# Bytes in drops, and what framing costs the rest
+# Payload of dropped packets, and the cost of framing for other flows
 
 
 def _costs(setting: Setting) -> Exhibit:
