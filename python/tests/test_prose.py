@@ -47,6 +47,7 @@ PYTHON = (
     "python/tcpsf/models/santa_cruz.py",
     "python/tcpsf/models/smart_framing.py",
     "python/tcpsf/pcap.py",
+    "python/tcpsf/reproduce",
     "python/tcpsf/result.py",
     "python/tcpsf/runs.py",
     "python/tcpsf/scenario",

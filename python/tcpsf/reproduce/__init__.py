@@ -1,4 +1,4 @@
-"""The papers' tables and figures, made again with our simulator, beside the published numbers."""
+"""Reproduction of the papers' tables and figures by simulation, beside the published numbers."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What there is to reproduce: the papers, their reports, and the keys of the exhibits that the reports are made of.
+"""Catalogue of what can be reproduced: papers, their reports and the keys of the exhibits.
 
 A paper is a folder of `tcpsf.reproduce`. If the folder has a module ``evaluation``, the paper's
-simulated report consists of the exhibits that ``prepare`` returns there, so an exhibit that is
-added there is listed here. Reports of what is measured on live kernels and of closed models are
-named in `PARTS`.
+simulated report consists of the exhibits that ``prepare`` returns there. An exhibit that is added
+there is therefore listed here too. `PARTS` names the reports of closed models and of measurements
+on live kernels.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ Kind = Literal["simulated", "closed", "live"]
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A paper, or one with its draft."""
+    """One paper, or a paper together with its draft."""
 
     key: str
     title: str
     sources: tuple[str, ...]
-    """Modules of `tcpsf.papers` whose ``CITATION`` names it."""
+    """Modules of `tcpsf.papers` whose ``CITATION`` cites the paper."""
 
     @property
     def citations(self) -> tuple[str, ...]:
-        """How it is cited."""
+        """Return the paper's citations."""
         return tuple(
             importlib.import_module(f"tcpsf.papers.{source}").CITATION for source in self.sources
         )
@@ -54,19 +54,19 @@ class Part:
     """A report: some of the exhibits of a paper, which are made together."""
 
     key: str
-    """Name of its folder."""
+    """Name of the report's folder."""
     paper: str
     kind: Kind
     what: str
-    """What the papers call the figures and tables in it, or what it is."""
+    """The papers' name of these figures and tables, or a description of the report."""
     words: str
-    """The command that makes it alone, after ``tcpsf``."""
+    """The command line that makes this report alone, after ``tcpsf``."""
     section: str | None = None
-    """Of a closed model: the section of `tcpsf model report`."""
+    """Section of `tcpsf model report`, if the report is a closed model."""
 
 
 def papers(only: Sequence[str] = ()) -> tuple[Paper, ...]:
-    """Return the papers of these keys, or all; an unknown key is an error."""
+    """Return the papers with these keys, or all papers; an unknown key is an error."""
     keys = [paper.key for paper in PAPERS]
     for word in only:
         if word not in keys:
@@ -81,7 +81,9 @@ def papers(only: Sequence[str] = ()) -> tuple[Paper, ...]:
 
 
 def parts(only: Sequence[str] = ()) -> tuple[Part, ...]:
-    """Return the reports of some papers, or of all: each paper's simulated one, closed models, live measurements.
+    """Return the reports of some papers, or of all papers.
+
+    These are each paper's simulated report, its closed models and its live measurements.
 
     >>> [part.key for part in parts(["packet-discard"])]
     ['packet-discard', 'packet-discard-models']
@@ -144,7 +146,7 @@ OTHERS = (
         else "reproduce short-flows",
     ),
 )
-"""Reports that are not made of exhibits: closed models, and what is measured."""
+"""Reports that are not made of exhibits: closed models and live measurements."""
 
 
 def has_simulations(paper: str) -> bool:
@@ -153,7 +155,7 @@ def has_simulations(paper: str) -> bool:
 
 
 def prepare(paper: str, *, scale: Any = "quick", seed: int = 1) -> Evaluation:
-    """Return what the paper's simulated report needs; see ``prepare`` of its package."""
+    """Return the inputs of the paper's simulated report; see ``prepare`` of its package."""
     wanted: Evaluation = importlib.import_module(f"{_package(paper)}.evaluation").prepare(
         scale=scale, seed=seed
     )
@@ -174,7 +176,7 @@ def exhibits(paper: str) -> tuple[Exhibit, ...]:
 
 
 def keys(paper: str) -> tuple[str, ...]:
-    """Return the keys that ``--only`` knows.
+    """Return the keys that the option ``--only`` accepts.
 
     >>> "fig-18" in keys("packet-discard")
     True

@@ -1,7 +1,7 @@
-"""What the Smart Framing paper concludes from Table I, each put to the test on our runs.
+"""Claims that the Smart Framing paper draws from Table I, each tested on the simulated runs.
 
-Every threshold is the paper's own, or follows from what its table can show; none was chosen after
-seeing a result.
+Every threshold is the paper's own, or follows from what its table can show. No threshold was
+chosen after a result was seen.
 """
 
 from __future__ import annotations
@@ -16,13 +16,19 @@ from tcpsf.reproduce.judge import Finding, Judged, Verdict
 from tcpsf.summary import Totals, fast_percent, total
 
 ByClass = Mapping[str, Sequence[Sequence[Totals]]]
-"""By variant, by class, by run."""
+"""Totals by variant, by class and by run."""
 
 MIDDLE = range(9, 13)
-"""Classes of 1650 to 8015 bytes: long enough for fast retransmit with framing, too short for it without."""
+"""Classes of 1650 to 8015 bytes.
+
+Fast retransmit is possible at these sizes with framing; without framing they are too short for it.
+"""
 
 VISIBLE_GAIN = 100 * 0.01 / 0.27
-"""Per cent: the table prints 0.27 s to 0.01 s, so no smaller gain of class 1 can be read from it."""
+"""Smallest gain of class 1, in per cent, that the table can show.
+
+The table prints 0.27 s with a resolution of 0.01 s.
+"""
 
 
 def findings(totals: ByClass) -> Iterator[Finding]:
@@ -41,7 +47,7 @@ def findings(totals: ByClass) -> Iterator[Finding]:
 
 
 def _first_fast(variant: paper.Variant, size: int, totals: ByClass) -> Finding:
-    """Judge from which size on fast retransmit is seen at all."""
+    """Judge from which flow size on fast retransmit occurs at all."""
     seen = [sum(run.fast_retransmits for run in runs) for runs in totals[variant.key]]
     recoveries = [sum(run.recoveries for run in runs) for runs in totals[variant.key]]
     first = next((index for index, count in enumerate(seen) if count), None)
@@ -64,7 +70,10 @@ def _first_fast(variant: paper.Variant, size: int, totals: ByClass) -> Finding:
 def _first_judged(
     first: int | None, size: int, percent: float, recoveries: int, ours: str
 ) -> Judged:
-    """Seen in the right class, or too early, or not where it was due: the last may be chance."""
+    """Judge the class in which fast retransmit first occurs: as claimed, too early, or too late.
+
+    A first fast retransmit in a later class than claimed may be chance.
+    """
     expected = paper.CLASS_BYTES.index(size)
     by_chance = (1.0 - percent / 100.0) ** recoveries
     missing = f"No fast retransmit was seen in {recoveries} recoveries of flows of {text.count(size, 'byte')}."
@@ -109,7 +118,7 @@ def _smallest_gain(variant: paper.Variant, totals: ByClass) -> Finding:
 
 
 def _classic_share(totals: ByClass) -> Finding:
-    """Judge whether Classic TCP notices less than a quarter of its losses by fast retransmit."""
+    """Judge whether Classic TCP detects less than a quarter of its losses by fast retransmit."""
     by_run = [total(of_run) for of_run in zip(*totals[paper.CLASSIC.key], strict=True)]
     return judge.finding(
         key="overall-fast-retransmit-classic",
@@ -121,7 +130,10 @@ def _classic_share(totals: ByClass) -> Finding:
 
 
 def _gain(variant: paper.Variant, classes: range, totals: ByClass) -> stats.Estimate | None:
-    """Gain over Classic in the mean of the classes' completion times, each class counted alike, runs in pairs."""
+    """Gain over Classic in the mean of the classes' completion times, with runs compared in pairs.
+
+    Each class has the same weight.
+    """
     pair = (totals[variant.key], totals[paper.CLASSIC.key])
     ours, theirs = (
         measure.mean_times([by_class[number - 1] for number in classes]) for by_class in pair

@@ -1,4 +1,4 @@
-"""A paper's whole evaluation: its exhibits, the runs that they need, and the report of them."""
+"""A paper's complete evaluation: its exhibits, the runs that they need, and the report."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from tcpsf.runs import Progress
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What stands above a section's figures."""
+    """Text above the figures of a section."""
 
     key: str
     title: str
     text: tuple[str, ...]
     items: tuple[str, ...] = ()
-    """What the papers leave open, as it is read here."""
+    """Statements of the papers that need a reading, with the reading used here."""
     why: str = ""
-    """`Section.why`."""
+    """Text of `Section.why`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """What is to be made: which exhibits, at which scale, of which runs."""
+    """Settings of an evaluation: its exhibits, its scale and the random seeds of its runs."""
 
     title: str
     subtitle: str
@@ -43,11 +43,11 @@ class Evaluation:
     headline: tuple[str, ...]
     """Keys of the papers' main claims, for the conclusion."""
     command: str
-    """The command line that repeats it."""
+    """The command line that repeats the evaluation."""
 
 
 def scale_of(scale: Scale | str, scales: Mapping[str, Scale]) -> Scale:
-    """Return the scale of this name, or the scale itself."""
+    """Return the scale with this name, or the given scale itself."""
     if not isinstance(scale, str):
         return scale
     if scale not in scales:
@@ -59,7 +59,7 @@ def scale_of(scale: Scale | str, scales: Mapping[str, Scale]) -> Scale:
 
 
 def seeds_of(seed: int, scale: Scale) -> tuple[int, ...]:
-    """Return the seeds of a point's runs, which follow each other."""
+    """Return the random seeds of a point's runs; they are consecutive."""
     return tuple(range(seed, seed + scale.runs))
 
 
@@ -71,13 +71,19 @@ def plan_of(exhibits: Sequence[Exhibit], *, seeds: Sequence[int]) -> Plan:
 def command_of(
     name: str, *, scale: Scale, seed: int, words: Sequence[str] = (), only: Sequence[str] = ()
 ) -> str:
-    """Return the command line that makes ``tcpsf reproduce name`` again; ``words`` are options of its own."""
+    """Return the command line that repeats ``tcpsf reproduce name``.
+
+    ``words`` are options of this command alone.
+    """
     some = (f"--only {','.join(only)}",) if only else ()
     return " ".join((f"tcpsf reproduce {name}", f"--{scale.name}", f"--seed {seed}", *words, *some))
 
 
 def chosen(exhibits: tuple[Exhibit, ...], only: Sequence[str]) -> tuple[Exhibit, ...]:
-    """Return the exhibits that ``only`` names by their keys, or all; ``fig-14`` stands for both of its parts."""
+    """Return the exhibits whose keys are in ``only``, or all exhibits.
+
+    The key ``fig-14`` selects both parts of the figure.
+    """
     keys = [exhibit.key for exhibit in exhibits]
     for word in only:
         if not any(_is(word, key) for key in keys):
@@ -101,10 +107,11 @@ def evaluate(
     progress: Callable[[Progress], None] | None = None,
     found: Callable[[int], None] | None = None,
 ) -> Report:
-    """Make the runs that ``store`` does not have, and the report of all.
+    """Simulate the runs that ``store`` does not have, and return the report of all runs.
 
-    The same evaluation gives the same report but for its date and the time it took, on any number
-    of ``workers`` and after any interruption. ``found`` hears how many runs the store had.
+    The same evaluation gives the same report except for its date and its duration. The number of
+    ``workers`` and interruptions make no difference. ``found`` is called with the number of runs
+    that the store had.
     """
     started, began = datetime.now(UTC), time.monotonic()
     runs = make(evaluation.plan, store=store, workers=workers, progress=progress, found=found)
@@ -171,5 +178,5 @@ def _shown(exhibit: Exhibit, part: Part) -> Shown:
 
 
 def _is(word: str, key: str) -> bool:
-    """``fig-14`` is both of its parts; ``fig-1`` is not ``fig-14``."""
+    """Whether ``key`` is ``word`` or one of its parts; ``fig-1`` does not include ``fig-14``."""
     return key == word or key.startswith(f"{word}-")

@@ -1,4 +1,4 @@
-"""One figure or table of an evaluation: the cases it shows, and how it is made of their runs."""
+"""One figure or table of an evaluation: its cases, and the function that makes it of their runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tcpsf.scenario import Scenario
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What an exhibit adds to its section."""
+    """Contribution of an exhibit to its section of the report."""
 
     drawings: tuple[Drawing, ...] = ()
     figures: tuple[Figure, ...] = ()
@@ -29,11 +29,11 @@ class Exhibit:
 
     key: str
     section: str
-    """Key of the section it stands in."""
+    """Key of the exhibit's section."""
     cases: tuple[Case, ...]
     build: Callable[[Runs], Part]
     shown: Mapping[str, Scenario] = field(default_factory=dict)
-    """Scenarios that stand for the others in the provenance, by what they show."""
+    """Representative scenarios for the provenance, by what they show."""
 
 
 def series(
@@ -58,5 +58,5 @@ def bars(
     *,
     published: tuple[PublishedPoint, ...] = (),
 ) -> Series:
-    """Points that are categories."""
+    """Points whose abscissa is a category."""
     return series(key, label, x, y, published=published, style="bar")

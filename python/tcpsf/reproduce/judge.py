@@ -1,10 +1,11 @@
-"""From an estimate and a threshold to a finding.
+"""Findings from an estimate and a threshold.
 
-A verdict takes the whole 95 % interval. A claim about several points holds if it holds at each by
-its own interval: all tests must agree, so none needs a correction. That it fails at one of them, or
-that one of them shows something, takes intervals widened for their number (Bonferroni): among many
-points some stray by chance. A `Test` says which interval decided and what was compared, so that a
-report shows the interval that the verdict rests on.
+A verdict uses the whole 95 % interval. A claim about several points holds if it holds at each
+point by that point's own interval. All tests must agree, so no correction is needed. Wider intervals
+decide that the claim fails at one point, or that one point shows an effect. They are widened for
+the number of points (Bonferroni), because among many points some deviate by chance. A `Test`
+records the interval that decided and the values that were compared. A report can therefore show
+the interval on which the verdict rests.
 """
 
 from __future__ import annotations
@@ -19,29 +20,36 @@ from tcpsf.intervals import Ends, Same
 from tcpsf.report import text
 
 Verdict = Literal["holds", "does not hold", "undecided"]
-"""``undecided``: the interval of the test contains the threshold, or too little was observed."""
+"""``undecided``: the test's interval contains the threshold, or there are too few observations."""
 
 Kind = Literal["value", "interval", "every point", "some point", "most points", "count"]
-"""What a verdict rests on: one value without spread; one interval; intervals at several points; a count of events."""
+"""Basis of a verdict.
+
+It is a single value without spread, one interval, intervals at several points, or a count of
+events.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Test:
-    """How a verdict was reached."""
+    """The way in which a verdict was reached."""
 
     kind: Kind
     wording: str
     """The test and its outcome in one or two sentences."""
     interval: Ends | None = None
-    """The interval that decided; ``None`` where no single one did, or where the value has no spread."""
+    """The interval that decided.
+
+    It is ``None`` if no single interval decided or if the value has no spread.
+    """
     confidence: float | None = None
-    """The confidence of that interval: 0.95, or more where it is one of several (Bonferroni)."""
+    """Confidence of that interval: 0.95, or more if it is one of several (Bonferroni)."""
     comparisons: int = 1
-    """How many intervals or values were compared with the threshold."""
+    """Number of intervals or values that were compared with the threshold."""
     random: bool = True
     """Whether more or longer runs could change the outcome."""
 
-    __test__ = False  # pytest takes classes of this name for tests
+    __test__ = False  # pytest treats classes of this name as tests
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -57,16 +65,16 @@ class Test:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A claim, what we found, and whether it holds."""
+    """A claim, our result, and the verdict."""
 
     key: str
     claim: str
     source: str
-    """Where the paper says so."""
+    """Place in the paper where the claim is made."""
     published: str
-    """What the paper's own numbers give."""
+    """Result from the paper's own numbers."""
     ours: str
-    """What ours give, with the interval that decided."""
+    """Result of the simulation, with the interval that decided."""
     estimate: stats.Estimate | None
     verdict: Verdict
     test: Test
@@ -87,7 +95,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A verdict and what it rests on."""
+    """A verdict and the test that gave it."""
 
     estimate: stats.Estimate | None
     verdict: Verdict
@@ -96,7 +104,7 @@ class Judged:
 
 
 def finding(*, key: str, claim: str, source: str, published: str, judged: Judged) -> Finding:
-    """Put a claim and its verdict together."""
+    """Combine a claim and its verdict into a finding."""
     return Finding(
         key=key,
         claim=claim,
@@ -121,7 +129,7 @@ class Range:
     def verdict(
         self, found: stats.Estimate | None, confidence: float = stats.CONFIDENCE
     ) -> Verdict:
-        """Judge by the whole interval, or by the value where it has no spread."""
+        """Judge by the whole interval, or by the value if it has no spread."""
         if found is None or found.spread is None:
             return "undecided"
         if not found.random:
@@ -135,7 +143,7 @@ class Range:
         return self.low <= value <= self.high if self.closed else self.low < value < self.high
 
     def told(self, verdict: Verdict, unit: str) -> str:
-        """Say where an interval with this verdict lies."""
+        """Describe where an interval with this verdict lies."""
         if verdict == "holds":
             return "is " + self.place(unit)
         if verdict == "does not hold":
@@ -145,7 +153,10 @@ class Range:
         return f"is partly inside and partly outside {_number(self.low, '')} to {_number(self.high, unit)}"
 
     def ends(self, interval: Ends, unit: str) -> str:
-        """An interval by its ends, with as many digits as it takes to see on which side of the thresholds they are."""
+        """Format an interval by its ends.
+
+        The number of digits is large enough to show on which side of the thresholds the ends are.
+        """
         thresholds = [end for end in (self.low, self.high) if math.isfinite(end)]
         digits = _decimals(unit)
         while digits < MOST_DIGITS and any(
@@ -157,7 +168,7 @@ class Range:
         return ends(interval, unit, digits)
 
     def place(self, unit: str) -> str:
-        """Say where values are that the claim allows."""
+        """Describe the values that the claim allows."""
         return self._place("above", "below", "within", unit)
 
     def _place(self, over: str, under: str, between: str, unit: str) -> str:
@@ -179,7 +190,7 @@ def below(estimate: stats.Estimate | None, threshold: float) -> Verdict:
 
 
 def is_above(estimate: stats.Estimate | None, threshold: float, unit: str) -> Judged:
-    """``value > threshold``.
+    """Judge the claim ``value > threshold``.
 
     >>> is_above(exact(31.0), 30.0, "%").test.wording
     'The value, 31.0 %, is above 30 %. Nothing is random.'
@@ -188,12 +199,15 @@ def is_above(estimate: stats.Estimate | None, threshold: float, unit: str) -> Ju
 
 
 def is_below(estimate: stats.Estimate | None, threshold: float, unit: str) -> Judged:
-    """``value < threshold``."""
+    """Judge the claim ``value < threshold``."""
     return _one(estimate, Range(high=threshold), unit)
 
 
 def is_within(estimate: stats.Estimate | None, low: float, high: float, unit: str) -> Judged:
-    """``low <= value <= high``: what "about" means, with bounds from how coarsely the paper speaks."""
+    """Judge the claim ``low <= value <= high``.
+
+    It expresses the word "about"; the bounds follow from the precision of the paper's statement.
+    """
     return _one(estimate, Range(low, high, closed=True), unit)
 
 
@@ -242,7 +256,7 @@ Points = Mapping[str, stats.Estimate | None]
 
 
 def all_above(points: Points, threshold: float, unit: str) -> Judged:
-    """``value > threshold`` at every point; the text names the lowest of those that decide.
+    """Judge ``value > threshold`` at every point; the text names the lowest that decides.
 
     >>> all_above({"a": exact(2.0), "b": exact(9.0)}, 0.0, "%").ours
     'lowest 2.0 % (a)'
@@ -251,12 +265,14 @@ def all_above(points: Points, threshold: float, unit: str) -> Judged:
 
 
 def all_below(points: Points, threshold: float, unit: str) -> Judged:
-    """``value < threshold`` at every point; the text names the highest of those that decide."""
+    """Judge ``value < threshold`` at every point; the text names the highest that decides."""
     return _all(points, Range(high=threshold), lambda found: -found.value, "highest", unit)
 
 
 def all_within(points: Points, low: float, high: float, unit: str) -> Judged:
-    """``low <= value <= high`` at every point; the text names the one nearest to leaving, or farthest out.
+    """Judge ``low <= value <= high`` at every point.
+
+    The text names the point that is nearest to a bound, or farthest outside.
 
     >>> all_within({"a": exact(2.0), "b": exact(3.0)}, -5.0, 5.0, "%").ours
     'farthest 3.0 % (b)'
@@ -272,7 +288,9 @@ def all_within(points: Points, low: float, high: float, unit: str) -> Judged:
 
 
 def family(comparisons: int) -> float:
-    """The confidence of each of several intervals that together cover with 95 % probability, or more (Bonferroni).
+    """Return the confidence of each of ``count`` intervals (Bonferroni).
+
+    Together the intervals cover with a probability of at least 95 %.
 
     >>> family(1), family(10)
     (0.95, 0.995)
@@ -327,7 +345,7 @@ def _all(
 
 
 def _verdict(found: stats.Estimate | None, allowed: Range, wider: float) -> Verdict:
-    """Judge one of several points: to fail, it must fail by the widened interval."""
+    """Judge one of several points: a failure needs the widened interval."""
     verdict = allowed.verdict(found)
     if verdict == "does not hold":
         return "does not hold" if allowed.verdict(found, wider) == "does not hold" else "undecided"
@@ -381,7 +399,7 @@ def _unseen(points: Points) -> str:
 
 
 def together(verdicts: Sequence[Verdict]) -> Verdict:
-    """All must hold; one that does not is enough.
+    """Combine verdicts that must all hold; one failure decides.
 
     >>> together(["holds", "undecided"]), together(["undecided", "does not hold"]), together([])
     ('undecided', 'does not hold', 'undecided')
@@ -392,7 +410,7 @@ def together(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def most_above(points: Points, threshold: float) -> Judged:
-    """``value > threshold`` at more than half of the points."""
+    """Judge ``value > threshold`` at more than half of the points."""
     allowed, count = Range(low=threshold), len(points)
     verdicts = [allowed.verdict(found) for found in points.values()]
     yes, no = verdicts.count("holds"), verdicts.count("does not hold")
@@ -411,12 +429,12 @@ def most_above(points: Points, threshold: float) -> Judged:
 
 
 def some_below(points: Points, threshold: float) -> Judged:
-    """``value < threshold`` at one point at least, by the widened interval."""
+    """Judge ``value < threshold`` at one point at least, by the widened interval."""
     return _some(points, Range(high=threshold), lambda found: found.value)
 
 
 def some_above(points: Points, threshold: float) -> Judged:
-    """``value > threshold`` at one point at least, by the widened interval."""
+    """Judge ``value > threshold`` at one point at least, by the widened interval."""
     return _some(points, Range(low=threshold), lambda found: -found.value)
 
 
@@ -461,13 +479,16 @@ def _some(points: Points, allowed: Range, rank: Callable[[stats.Estimate], float
 
 
 def is_none(count: int, of: int) -> Judged:
-    """Something counted never happened, though it had occasion to."""
+    """Judge that a counted event never happened although it was possible."""
     verdict: Verdict = "does not hold" if count else "holds" if of else "undecided"
     return counted(count, of, verdict)
 
 
 def is_some(count: int, of: int, *, expected: float = 5.0) -> Judged:
-    """Something counted did happen. None of a few is no wonder where ``expected`` per cent are due.
+    """Judge that a counted event happened.
+
+    Few cases without an event are inconclusive if ``expected`` per cent of the cases should have
+    one.
 
     >>> is_some(0, 10).verdict, is_some(0, 100).verdict
     ('undecided', 'does not hold')
@@ -478,12 +499,12 @@ def is_some(count: int, of: int, *, expected: float = 5.0) -> Judged:
 
 
 def expected_none(expected: float, by_chance: float) -> str:
-    """Say how probable it is that nothing is seen where ``expected`` per cent are due."""
+    """State the probability of no event if ``expected`` per cent of the cases should have one."""
     return f" If {expected:.3g} % were due, that would happen by chance with a probability of {by_chance:.2g}."
 
 
 def counted(count: int, of: int, verdict: Verdict, more: str = "") -> Judged:
-    """Judge by a count of events among so many cases."""
+    """Judge by the number of events among a number of cases."""
     seen = (
         f"It was seen in {count} of {of} cases."
         if of
@@ -493,7 +514,7 @@ def counted(count: int, of: int, verdict: Verdict, more: str = "") -> Judged:
 
 
 def is_exactly(value: float, published: float, *, within: float, unit: str) -> Judged:
-    """A number without chance in it is the published one, to the digit that is printed.
+    """Judge that a deterministic number equals the published one, to the last printed digit.
 
     >>> is_exactly(7, 7, within=0, unit="segments").verdict
     'holds'
@@ -506,24 +527,24 @@ def is_exactly(value: float, published: float, *, within: float, unit: str) -> J
 
 
 def by_value(value: float, verdict: Verdict, ours: str, wording: str) -> Judged:
-    """Judge by a number in which nothing is random."""
+    """Judge by a deterministic number."""
     return Judged(exact(value), verdict, ours, Test(kind="value", wording=wording, random=False))
 
 
 def exact(value: float) -> stats.Estimate:
-    """A value without chance in it."""
+    """An estimate from a deterministic value."""
     return stats.Estimate(value, Same(), 1)
 
 
 DIGITS = (("percentage points", 1), ("%", 1), ("s", 3))
-"""Decimals shown of a value whose unit begins with this word; two of others."""
+"""Decimals of a value whose unit begins with this word; other units have two."""
 
 MOST_DIGITS = 9
-"""Decimals at the most, however near an end is to a threshold."""
+"""Largest number of decimals, however near an end is to a threshold."""
 
 
 def shown(estimate: stats.Estimate | None, unit: str, confidence: float = stats.CONFIDENCE) -> str:
-    """A value with its interval and unit.
+    """Format a value with its interval and unit.
 
     >>> shown(exact(0.12345), "s"), shown(None, "s")
     ('0.123 s', 'no data')
@@ -543,7 +564,7 @@ def shown(estimate: stats.Estimate | None, unit: str, confidence: float = stats.
 
 
 def ends(interval: Ends, unit: str, digits: int | None = None) -> str:
-    """An interval by its ends.
+    """Format an interval by its ends.
 
     >>> ends((0.0, 12.34), "%")
     '[0.0, 12.3] %'

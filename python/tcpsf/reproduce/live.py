@@ -1,4 +1,7 @@
-"""What experiments on live kernels have in common: they are made one after the other, kept, and told how they went."""
+"""Common parts of experiments on live kernels.
+
+The experiments run one after the other, their results are stored, and progress is reported.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +25,15 @@ Told = Callable[[Progress], None]
 
 
 class Measure(Protocol):
-    """Makes an experiment, telling the share done as it goes."""
+    """A function that runs one experiment and reports the completed fraction."""
 
     def __call__(self, experiment: Experiment, *, progress: Callable[[float], None]) -> Live:
-        """Make it."""
+        """Run the experiment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The moment at which measuring began."""
+    """The start time of the measurement."""
 
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
     clock_s: float = field(default_factory=time.monotonic)
@@ -38,7 +41,7 @@ class Started:
     def provenance(
         self, experiments: Sequence[Experiment], *, command: str, scale: str
     ) -> ReportProvenance:
-        """Say how the experiments were made, now that they are."""
+        """Return the provenance of the experiments after they have run."""
         return ReportProvenance(
             version=_core.version,
             command=command,
@@ -62,9 +65,10 @@ def measured(
     progress: Told | None = None,
     found: Callable[[int], None] | None = None,
 ) -> dict[str, Live]:
-    """Make the experiments that ``store`` does not have, and return all by their names.
+    """Run the experiments that ``store`` does not have, and return the results of all by name.
 
-    Each is filed as soon as it ends. ``found`` hears how many the store had.
+    Each result is stored as soon as its experiment ends. ``found`` is called with the number of
+    results that the store had.
     """
     stored = {} if store is None else {each.name: store.load(each) for each in experiments}
     lives: dict[str, Live] = {name: live for name, live in stored.items() if live is not None}
@@ -82,7 +86,7 @@ def measured(
 def _told(
     progress: Told | None, missing: Sequence[Experiment], number: int
 ) -> Callable[[float], None]:
-    """Turn the share of one experiment into that of all."""
+    """Convert the progress of one experiment into the progress of all."""
     total = sum(each.duration_s for each in missing)
     before = sum(each.duration_s for each in missing[:number])
 
@@ -95,18 +99,18 @@ def _told(
 
 
 def _span(experiments: Sequence[Experiment]) -> str:
-    """For how long transfers are begun, in words."""
+    """Format the period in which transfers start."""
     spans = sorted({each.duration_s for each in experiments})
     return f"{spans[0]:g} s" if len(spans) == 1 else f"{spans[0]:g} to {spans[-1]:g} s"
 
 
 def counted(value: float) -> stats.Estimate:
-    """A number that is counted or read, and no estimate."""
+    """A number that is counted or read, not estimated."""
     return judge.exact(float(value))
 
 
 def conditions(lives: Mapping[str, Live]) -> Section:
-    """Return what was fetched, what the emulator did, and what went wrong."""
+    """Return the downloads, the actions of the emulator, and the errors."""
     import polars as pl
 
     rows = []

@@ -1,8 +1,8 @@
-"""What is read from a scenario's runs: completion times, gains, shares, each with its interval.
+"""Statistics of a scenario's runs: completion times, gains and shares, each with its interval.
 
-Short flows are those of the workloads whose names begin with ``web``. A gain is the relative
-difference in mean completion time to Classic TCP on the same seeds, in per cent, as the Smart
-Framing paper defines it for Fig. 3.
+Short flows are the flows of the workloads whose names begin with ``web``. A gain is the relative
+difference in mean completion time to Classic TCP on the same random seeds, in per cent. The Smart
+Framing paper defines it in this way for Fig. 3.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from tcpsf.papers import smart_framing as paper
 from tcpsf.summary import RunSummary, Totals, total
 
 ALL: tuple[int, ...] | None = None
-"""For ``classes``: all short flows together, whatever their class."""
+"""Value for ``classes``: all short flows together, of every class."""
 
 
 def short_flows(
     run: RunSummary, *, classes: Iterable[int] | None = ALL, sender: str | None = None
 ) -> Totals:
-    """Sum up a run's short flows, of some classes (from 1) or of a sender where asked for."""
+    """Sum up a run's short flows, optionally of some classes (from 1) or of one sender."""
     wanted = None if classes is None else set(classes)
     return total(
         totals
@@ -36,7 +36,7 @@ def short_flows(
 def each(
     runs: Sequence[RunSummary], *, classes: Iterable[int] | None = ALL, sender: str | None = None
 ) -> list[Totals]:
-    """`short_flows` of every run."""
+    """Return `short_flows` of every run."""
     wanted = None if classes is None else tuple(classes)
     return [short_flows(run, classes=wanted, sender=sender) for run in runs]
 
@@ -44,9 +44,10 @@ def each(
 def times(
     runs: Sequence[RunSummary], *, classes: Iterable[int] | None = ALL, sender: str | None = None
 ) -> list[float] | None:
-    """Mean completion time of each run in seconds; of several ``classes``, each counts alike.
+    """Return the mean completion time of each run in seconds.
 
-    ``None`` where a run saw nothing of it complete.
+    With several ``classes``, each class has the same weight. The value is ``None`` if no such flow
+    of a run completed.
     """
     parts = (
         [each(runs, sender=sender)]
@@ -57,7 +58,10 @@ def times(
 
 
 def mean_times(parts: Sequence[Sequence[Totals]]) -> list[float] | None:
-    """Mean completion time of each run in seconds, over ``parts`` that count alike; each holds an entry a run."""
+    """Return the mean completion time of each run in seconds, over ``parts`` of equal weight.
+
+    Each part holds one entry per run.
+    """
     if any(totals.completed == 0 for part in parts for totals in part):
         return None
     return [
@@ -69,7 +73,7 @@ def mean_times(parts: Sequence[Sequence[Totals]]) -> list[float] | None:
 def gains(
     ours: Sequence[RunSummary], theirs: Sequence[RunSummary], *, classes: Iterable[int] | None = ALL
 ) -> list[float] | None:
-    """Gain of ``ours`` over ``theirs`` in each run, in per cent."""
+    """Return the gain of ``ours`` over ``theirs`` in each run, in per cent."""
     wanted = None if classes is None else tuple(classes)
     a, b = times(ours, classes=wanted), times(theirs, classes=wanted)
     return (
@@ -82,7 +86,7 @@ def gains(
 def gain(
     ours: Sequence[RunSummary], theirs: Sequence[RunSummary], *, classes: Iterable[int] | None = ALL
 ) -> stats.Estimate | None:
-    """Gain of ``ours`` over ``theirs``, runs in pairs."""
+    """Estimate the gain of ``ours`` over ``theirs``, with runs compared in pairs."""
     wanted = None if classes is None else tuple(classes)
     a, b = times(ours, classes=wanted), times(theirs, classes=wanted)
     return None if a is None or b is None else stats.gain(a, b)
@@ -91,13 +95,16 @@ def gain(
 def longer(
     ours: Sequence[RunSummary], theirs: Sequence[RunSummary], *, sender: str | None = None
 ) -> stats.Estimate | None:
-    """Seconds by which the mean completion time of ``ours`` is above that of ``theirs``, runs in pairs."""
+    """Estimate by how many seconds the mean completion time of ``ours`` exceeds ``theirs``.
+
+    Runs are compared in pairs.
+    """
     a, b = times(ours, sender=sender), times(theirs, sender=sender)
     return None if a is None or b is None else stats.difference(a, b)
 
 
 def slope(x: Sequence[float], by_x: Sequence[Sequence[float] | None]) -> stats.Estimate | None:
-    """Slope of a straight line through each run's points, averaged over the runs.
+    """Return the slope of a straight line through each run's points, averaged over the runs.
 
     >>> slope([0.0, 1.0, 2.0], [[1.0, 1.0], [3.0, 3.0], [5.0, 5.0]])
     Estimate(value=2.0, spread=Same(), runs=2)
@@ -118,7 +125,10 @@ def slope(x: Sequence[float], by_x: Sequence[Sequence[float] | None]) -> stats.E
 def fast_shares(
     runs: Sequence[RunSummary], *, classes: Iterable[int] | None = ALL, sender: str | None = None
 ) -> list[float] | None:
-    """Per cent of the losses that fast retransmit noticed, in each run; ``None`` where a run noticed none."""
+    """Per cent of the losses that fast retransmit detected, in each run.
+
+    The value is ``None`` for a run without detected losses.
+    """
     totals = each(runs, classes=classes, sender=sender)
     if any(of_run.recoveries == 0 for of_run in totals):
         return None
@@ -126,7 +136,7 @@ def fast_shares(
 
 
 def timeouts_a_flow(runs: Sequence[RunSummary]) -> list[float] | None:
-    """Expiries of the timer for each short flow, in each run."""
+    """Retransmission timeouts per short flow, in each run."""
     totals = each(runs)
     if any(of_run.flows == 0 for of_run in totals):
         return None
@@ -134,14 +144,14 @@ def timeouts_a_flow(runs: Sequence[RunSummary]) -> list[float] | None:
 
 
 def utilisation_percent(runs: Sequence[RunSummary]) -> stats.Estimate | None:
-    """How long the bottleneck was sending, in per cent of the time."""
+    """Share of the time in which the bottleneck was sending, in per cent."""
     return stats.mean(
         [100.0 * _bottleneck(run)["utilisation"] for run in runs], possible=stats.PERCENT
     )
 
 
 def queue_bytes(runs: Sequence[RunSummary]) -> stats.Estimate | None:
-    """Mean queue before the bottleneck."""
+    """Mean queue before the bottleneck, in bytes."""
     return stats.mean(
         [_bottleneck(run)["mean_queue_bytes"] for run in runs], possible=stats.POSITIVE
     )
@@ -157,7 +167,7 @@ def lost_percent(runs: Sequence[RunSummary]) -> stats.Estimate | None:
 
 
 def losses(runs: Sequence[RunSummary]) -> list[float]:
-    """The same for each run."""
+    """Packets that the bottleneck dropped, in per cent of those offered, for each run."""
     rows = [_bottleneck(run) for run in runs]
     return [100.0 * _dropped(row) / max(1, row["offered_packets"]) for row in rows]
 
@@ -167,7 +177,7 @@ def _dropped(link: dict[str, float]) -> float:
 
 
 def greedy_mbps(runs: Sequence[RunSummary]) -> list[float]:
-    """What the greedy flows sent for the first time, Mb/s of payload, in each run."""
+    """Payload that the greedy flows sent for the first time, in Mb/s, in each run."""
     return [
         8e-6
         * sum(
@@ -181,7 +191,7 @@ def greedy_mbps(runs: Sequence[RunSummary]) -> list[float]:
 
 
 def quantile(runs: Sequence[RunSummary], share: float) -> stats.Estimate | None:
-    """The time that ``share`` of the completed short flows of all runs do not exceed; seconds."""
+    """Quantile ``share`` of the completion times of all runs' short flows, in seconds."""
     return stats.quantile([totals.times for totals in each(runs)], share)
 
 
@@ -200,7 +210,10 @@ def shares_below(runs: Sequence[RunSummary], seconds: float) -> list[float] | No
 def mean(
     observations: Sequence[float] | None, *, possible: Ends = EVERYTHING
 ) -> stats.Estimate | None:
-    """Mean over runs, of nothing where there is nothing; the interval is cut off at the ``possible`` range."""
+    """Mean over the runs that have a value; no data if no run has one.
+
+    The interval is restricted to the ``possible`` range.
+    """
     return None if observations is None else stats.mean(observations, possible=possible)
 
 
@@ -214,5 +227,5 @@ def paired(
     theirs: Sequence[float] | None,
     compare: Callable[[Sequence[float], Sequence[float]], stats.Estimate | None] = stats.difference,
 ) -> stats.Estimate | None:
-    """Compare two observations a run, in pairs."""
+    """Compare two observations of each run in pairs."""
     return None if ours is None or theirs is None else compare(ours, theirs)

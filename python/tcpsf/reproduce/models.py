@@ -1,6 +1,6 @@
-"""The closed parts of the papers: figures that are formulae, and what the texts conclude from them.
+"""Closed models of the papers: figures that are formulae, and the conclusions of the texts.
 
-Thresholds are the texts' own words; nothing here has chance in it.
+Thresholds are the texts' own words. Nothing in this module is random.
 """
 
 from __future__ import annotations
@@ -46,13 +46,16 @@ LOSSES = (0.0005, 0.001, 0.002, 0.005, *(round(0.01 * n, 2) for n in range(1, 16
 RTTS = tuple(round(0.02 * n, 2) for n in range(1, 26))
 FIG_13_LOSS = 0.05
 SEEN = (0.02, 0.04, 0.06, 0.08, 0.1, 0.12)
-"""Losses at which a claim about Figs. 12 and 15 as a whole is looked at: up to the largest that the text names."""
+"""Loss rates at which a claim about Figs. 12 and 15 as a whole is tested.
+
+The largest is the largest that the text names.
+"""
 SMALL = 0.001
 LAWS: tuple[small.Law, ...] = ("linear", "constant")
 
 
 def model_report(*, command: str) -> Report:
-    """Everything as one report."""
+    """Return all closed models as one report."""
     sections = (_small_window(), _short_flows(), _packet_discard(), _best_framing())
     return report(
         sections,
@@ -64,7 +67,7 @@ def model_report(*, command: str) -> Report:
 
 
 def model_section(key: str, *, command: str) -> Report:
-    """One paper's section of `model_report` as a report of its own, by the section's key."""
+    """Return one paper's section of `model_report` as a report of its own, by the section's key."""
     made = model_report(command=command)
     (section,) = (section for section in made.sections if section.key == key)
     title = f"Closed models: {section.title[0].lower()}{section.title[1:]}"
@@ -249,7 +252,7 @@ def _small_window_claims() -> Iterator[Finding]:
 
 
 def _crossing(make: Callable[..., small.Passage]) -> float:
-    """The least loss, to a hundredth of a per cent, from which on Classic wastes more."""
+    """Smallest loss rate, to 0.01 %, from which on Classic wastes more."""
     losses = np.arange(1, 4000) * 1e-4
     more = small.classic(losses).waste_fraction > make(losses).waste_fraction
     return float(losses[np.argmax(more)])
@@ -424,7 +427,10 @@ EXPONENTS = tuple(round(0.1 * n, 1) for n in range(11))
 
 
 def best_framing_figures() -> tuple[Figure, ...]:
-    """What loss costs by framing, from loss that size does not matter to, to loss in proportion to it."""
+    """Figures of the cost of a loss by framing.
+
+    They range from a loss rate independent of packet size to one proportional to the size.
+    """
     return (
         _costs(bf.linux(rtt=0.05), "rack", "RACK-TLP, Linux's timers"),
         _costs(bf.duplicates(), "duplicates", "Three duplicates, timer 1 s"),
@@ -463,7 +469,7 @@ def _costs(sender: Detection, key: str, title: str) -> Figure:
 
 
 def _alike(costs: Mapping[str, Sequence[float]]) -> list[list[str]]:
-    """The framings in order, those that cost the same together."""
+    """List the framings in order, with those of equal cost grouped."""
     groups: list[list[str]] = []
     for name in _ORDER:
         if name not in costs:

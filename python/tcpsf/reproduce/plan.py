@@ -1,7 +1,7 @@
-"""Which runs an evaluation needs: figures that show the same scenario share its runs.
+"""The set of runs that an evaluation needs; figures that show the same scenario share its runs.
 
-Every scenario is run on the same seeds, so variants meet the same arrivals and sizes and are
-compared in pairs.
+Every scenario runs on the same random seeds. Variants therefore have the same arrivals and sizes
+and are compared in pairs.
 """
 
 from __future__ import annotations
@@ -19,45 +19,45 @@ from tcpsf.summary import RunSummary
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much to simulate."""
+    """Number and duration of the runs of an evaluation."""
 
     name: Literal["demo", "quick", "full"]
     runs: int
     """Independent runs of each point."""
     duration: str
-    """Simulated time of each run, the warm-up included."""
+    """Simulated time of each run, including the warm-up."""
     warm_up: str = "0s"
-    """Before when nothing is counted."""
+    """Time at the start of a run in which nothing is counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A scenario that something is to be shown of."""
+    """A scenario of which an exhibit shows results."""
 
     scenario: Scenario
     histogram: bool = False
-    """Keep the distribution of completion times as well."""
+    """Whether the distribution of completion times is stored as well."""
     watches: tuple[Watch, ...] = ()
-    """What else to keep of its runs."""
+    """Further data to store of each run."""
     once: bool = False
-    """There is no chance in it: one run says all."""
+    """Whether the scenario is deterministic, so that one run is enough."""
     classes: bool = True
-    """Sum up each class of a workload's flows by itself; listed transfers are a class each."""
+    """Whether each class of a workload has its own sums; each listed transfer is a class."""
 
     def seeds(self, seeds: Sequence[int]) -> Sequence[int]:
-        """Return those that it is run on."""
+        """Return the random seeds of the case's runs."""
         return seeds[:1] if self.once else seeds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The runs that some cases need, each once."""
+    """The distinct runs that some cases need."""
 
     seeds: tuple[int, ...]
     keys: Mapping[Case, tuple[str, ...]]
-    """By case, the key of each run."""
+    """Keys of the runs of each case."""
     runs: Mapping[str, tuple[Case, int]]
-    """By key, the case and the seed."""
+    """Case and random seed of each key."""
 
 
 class Runs:
@@ -68,7 +68,7 @@ class Runs:
         self._runs = runs
 
     def of(self, case: Case) -> list[RunSummary]:
-        """Return a case's runs in the order of the seeds."""
+        """Return a case's runs in the order of the random seeds."""
         return [self._runs[key] for key in self._plan.keys[case]]
 
 
@@ -103,15 +103,15 @@ def make(
     progress: Callable[[Progress], None] | None = None,
     found: Callable[[int], None] | None = None,
 ) -> Runs:
-    """Make all runs but those that ``store`` has; each is filed there as soon as it ends.
+    """Simulate the runs that ``store`` does not have; each is stored as soon as it ends.
 
-    ``found`` hears how many the store had.
+    ``found`` is called with the number of runs that the store had.
     """
     runs = {} if store is None else _stored(wanted, store)
     if found is not None:
         found(len(runs))
-    # In the order of the digests, so that long and short runs are mixed and the time left is well
-    # guessed.
+    # The order of the digests mixes long and short runs, which improves the estimate of the
+    # remaining time.
     missing = {key: wanted.runs[key] for key in sorted(wanted.runs) if key not in runs}
     jobs = [
         Job(

@@ -1,7 +1,8 @@
-"""Finished runs on disk, so that an interrupted evaluation goes on where it stopped.
+"""Store of finished runs on disk, so that an interrupted evaluation can resume.
 
-A run is filed under what it depends on: the scenario, the seed, what is kept of it, and the
-simulator. A file that is cut short, altered, or filed under another key counts as not there.
+The key of a run covers everything that its result depends on: the scenario, the random seed, the
+stored quantities, and the simulator. A file that is truncated, altered, or stored under another
+key is treated as missing.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 FORMAT = "tcpsf.run/3"
-"""What a file holds; counts up when `SummaryFold` sums up otherwise."""
+"""Format of a stored file; the number increases when `SummaryFold` changes its sums."""
 
 
 class Store:
@@ -35,7 +36,7 @@ class Store:
         self._folder = folder
 
     def load(self, key: str, *, scenario: Scenario, seed: int) -> RunSummary | None:
-        """Return the run, which is one of ``scenario`` with ``seed``, if it is there and whole."""
+        """Return the run of ``scenario`` with ``seed``, or ``None`` if it is missing or damaged."""
         try:
             content = json.loads((self._folder / f"{key}.json").read_bytes())
             if content["key"] != key or content["check"] != digest(content["run"]):
@@ -48,7 +49,7 @@ class Store:
         return RunSummary(provenance=provenance, groups=groups, links=links, watched=watched)
 
     def save(self, key: str, summary: RunSummary) -> None:
-        """File a run."""
+        """Store a run."""
         run = {
             "groups": [_entry(group, totals) for group, totals in summary.groups.items()],
             "links": summary.links,
@@ -59,22 +60,22 @@ class Store:
 
 
 class Watch(Protocol):
-    """Something kept of a run beside its sums: a value that can be compared and hashed."""
+    """Data stored of a run in addition to its sums; a watch can be compared and hashed."""
 
     @property
     def name(self) -> str:
-        """What it is found under in `RunSummary.watched`."""
+        """Key of the data in `RunSummary.watched`."""
 
     @property
     def version(self) -> str:
-        """Says all that its data depend on beside the run."""
+        """Return a text that identifies what the data depend on, apart from the run."""
 
     def fold(self) -> Fold[Any]:
-        """Begin a run. What the fold returns is plain data for JSON."""
+        """Return the fold of a new run; its result is plain data for JSON."""
 
 
 class StoringFold:
-    """Sums up a run and files it."""
+    """A fold that sums up a run and stores the result."""
 
     def __init__(
         self,
@@ -91,13 +92,13 @@ class StoringFold:
         self._key = key
 
     def add(self, batch: Batch) -> None:
-        """Take the next rows."""
+        """Add rows."""
         self._inner.add(batch)
         for watch in self._watches.values():
             watch.add(batch)
 
     def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> RunSummary:
-        """Return the sums once they are filed."""
+        """Store the sums and return them."""
         watched = {
             name: watch.finish(links=links, provenance=provenance)
             for name, watch in self._watches.items()
@@ -116,7 +117,7 @@ def key_of(
     watches: Sequence[Watch] = (),
     classes: bool = True,
 ) -> str:
-    """Digest everything that a run's sums depend on."""
+    """Return a digest of everything that a run's sums depend on."""
     return digest(
         {
             "format": FORMAT,

@@ -1,6 +1,6 @@
-"""Table I of the Smart Framing paper: completion time and fast retransmits by flow size, for three senders.
+"""Table I of the Smart Framing paper: completion time and fast retransmits by flow size.
 
-The three senders meet the same arrivals and sizes (common random numbers), so their runs are
+The three senders have the same arrivals and sizes (common random numbers), so their runs are
 compared in pairs.
 """
 
@@ -36,63 +36,63 @@ SCALES = {
     "quick": Scale("quick", 4, "400s", paper.WARM_UP),
     "full": Scale("full", paper.FULL_RUNS, paper.FULL_DURATION, paper.WARM_UP),
 }
-"""``full`` is the paper's own, but for the warm-up."""
+"""Scales of the table; ``full`` is the paper's own scale except for the warm-up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One sender, one class: ours and the paper's."""
+    """Results of one sender and one class, simulated and published."""
 
     completion_s: stats.Estimate | None
     fast_percent: stats.Estimate | None
-    """``None`` where no loss was noticed at all."""
+    """Share of losses detected by fast retransmit; ``None`` if no loss was detected."""
     flows: int
     unfinished: int
-    """Flows that were not complete when the run ended for good, after its drain; they are in no mean."""
+    """Flows that were incomplete when the run ended after its drain; no mean includes them."""
     fast_retransmits: int
     timeouts: int
     published: paper.Cell | None
-    """``None`` for all classes together, which the table does not give."""
+    """Published values; ``None`` for all classes together, which the table does not give."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bottleneck:
-    """What a sender made of the bottleneck link."""
+    """Statistics of the bottleneck link with one sender."""
 
     utilisation_percent: stats.Estimate
     loss_percent: stats.Estimate
-    """Packets dropped, of those offered."""
+    """Packets dropped, in per cent of those offered."""
     queue_bytes: stats.Estimate
-    """Mean queue."""
+    """Mean queue in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table1:
-    """The table, the claims drawn from it, and where it comes from."""
+    """The table, the claims drawn from it, and its provenance."""
 
     scale: Scale
     seeds: tuple[int, ...]
     changes: dict[str, Any]
-    """What differs from `papers.smart_framing.web_scenario`: values by the path of their key."""
+    """Differences from `papers.smart_framing.web_scenario`: values by the path of their key."""
     version: str
     classes: tuple[dict[str, Cell], ...]
     """For each size class, the cell of each variant by its key."""
     overall: dict[str, Cell]
-    """All classes together."""
+    """Cells of all classes together."""
     bottleneck: dict[str, Bottleneck]
     findings: tuple[Finding, ...]
     provenance: dict[str, Provenance]
-    """Of each variant's first run; the others differ in the seed alone."""
+    """Provenance of each variant's first run; the other runs differ in the random seed alone."""
 
     @property
     def claims(self) -> Section:
-        """The claims as a section of a report."""
+        """Return the claims as a section of a report."""
         why = "" if self.changes else paper.WHY
         return Section(key="claims", title="Claims of the paper", findings=self.findings, why=why)
 
     @property
     def conclusion(self) -> Conclusion:
-        """The findings in three sentences."""
+        """Return the findings in three sentences."""
         return conclude((self.claims,), headline=HEADLINE)
 
     def to_dict(self) -> dict[str, Any]:
@@ -147,11 +147,11 @@ def table_1(
     workers: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Table1:
-    """Simulate the paper's network with its three senders and set the results beside Table I.
+    """Simulate the paper's network with its three senders and compare the results with Table I.
 
-    Runs use the seeds ``seed``, ``seed + 1``, … The same arguments give the same table, on any
-    number of ``workers``. ``changes`` are values for `Scenario.with_value`, to try another reading
-    of the paper: ``{"workload.web.handshake": True}``.
+    Runs use the random seeds ``seed``, ``seed + 1``, … The same arguments give the same table with
+    any number of ``workers``. ``changes`` are values for `Scenario.with_value`, to test another
+    reading of the paper: ``{"workload.web.handshake": True}``.
     """
     if isinstance(scale, str):
         if scale not in SCALES:
@@ -210,7 +210,7 @@ def _tabulate(
 
 
 def _by_class(variant: paper.Variant, runs: Sequence[RunSummary]) -> list[list[Totals]]:
-    """For each class, the totals of each run."""
+    """Return, for each class, the totals of each run."""
     return [
         [run.groups.get(Group(paper.WEB, variant.sender, number), Totals()) for run in runs]
         for number in range(1, len(paper.CLASS_BYTES) + 1)
@@ -218,7 +218,7 @@ def _by_class(variant: paper.Variant, runs: Sequence[RunSummary]) -> list[list[T
 
 
 def _together(by_class: Sequence[Sequence[Totals]]) -> list[Totals]:
-    """The totals of each run over all classes."""
+    """Return the totals of each run over all classes."""
     return [total(of_run) for of_run in zip(*by_class, strict=True)]
 
 

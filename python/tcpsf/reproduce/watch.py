@@ -1,4 +1,4 @@
-"""What can be kept of a run beside its sums: one-way delays, and rows of its tables."""
+"""Data that can be stored of a run in addition to its sums: one-way delays and table rows."""
 
 from __future__ import annotations
 
@@ -19,59 +19,62 @@ if TYPE_CHECKING:
 class Delays:
     """One-way delays of the data of a workload that the scenario traces.
 
-    From when a packet's data first left until the receiver could hand them over, in order: what a
-    program at the other end waits. Without loss that is the packet's way through the network.
+    A delay lasts from the first transmission of a packet's data until the receiver can deliver them
+    in order to the application. Without loss it is the packet's one-way delay through the network.
     """
 
     workload: str
 
     @property
     def name(self) -> str:
-        """What it is found under."""
+        """Key of the data."""
         return f"delays of {self.workload}"
 
     @property
     def version(self) -> str:
-        """Says what the data are."""
+        """Return a text that identifies the data."""
         return "1"
 
     def fold(self) -> _DelayFold:
-        """Begin a run."""
+        """Return the fold of a new run."""
         return _DelayFold(self.workload)
 
     def of(self, run: RunSummary) -> Delay:
-        """Return what was kept of a run."""
+        """Return the stored delays of a run."""
         return Delay(**run.watched[self.name])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delay:
-    """Delays of one run, summed up."""
+    """Delay statistics of one run."""
 
     arrived_packets: int
-    """Data packets that arrived, resent ones too."""
+    """Data packets that arrived, including retransmissions."""
     arrived_bytes: int
-    """Their payload."""
+    """Payload of these packets in bytes."""
     delivered_packets: int
-    """Packets of first-sent data that were handed over: what the mean and the variance are of."""
+    """Packets of new data that were delivered; the mean and the variance are over these."""
     mean_s: float
     variance_s2: float
 
 
 @dataclass(slots=True)
 class _Way:
-    """One flow's data on their way."""
+    """Data of one flow that are sent and not yet delivered."""
 
     sent: list[tuple[int, float]] = field(default_factory=list)
-    """Data not yet handed over: past which sequence number, and when they first left; oldest first."""
+    """Data not yet delivered, oldest first.
+
+    Each entry is the sequence number after the data and the time of their first transmission.
+    """
     handed_over: int = 0
-    """How many of them are."""
+    """Number of leading entries of ``sent`` that have been delivered."""
     highest: int = 0
-    """Past the last number sent."""
+    """Sequence number after the highest one sent."""
     next: int = 1
-    """What the receiver waits for; numbers begin at 1."""
+    """Next sequence number that the receiver expects; numbers begin at 1."""
     early: list[tuple[int, int]] = field(default_factory=list)
-    """A heap of what arrived out of order: first number, past the last."""
+    """Heap of out-of-order data: first sequence number, and the number after the last."""
 
 
 class _DelayFold:
@@ -125,28 +128,29 @@ class _DelayFold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """Some columns of a table that grows during a run, all rows of it or those in which columns hold given texts.
+    """Some columns of a table that grows during a run.
 
-    For runs of few connections, or of few samples.
+    All rows are kept, or those whose text columns hold given values. It is meant for runs of few
+    connections or few samples.
     """
 
     table: Literal["flows", "recoveries", "samples", "packets"]
     columns: tuple[str, ...]
     where: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Columns of text, and what they may hold."""
+    """Text columns and their permitted values."""
 
     @property
     def name(self) -> str:
-        """What it is found under."""
+        """Key of the data."""
         return f"rows of {self.table}"
 
     @property
     def version(self) -> str:
-        """Says what the data are."""
+        """Return a text that identifies the data."""
         return repr((self.columns, self.where))
 
     def fold(self) -> _RowsFold:
-        """Begin a run."""
+        """Return the fold of a new run."""
         return _RowsFold(self)
 
     def of(self, run: RunSummary) -> list[dict[str, Any]]:
@@ -164,7 +168,7 @@ class Rows:
         object: str,  # noqa: A002 (the column's name)
         quantity: str,
     ) -> Iterator[tuple[float, float]]:
-        """Yield times and values of one quantity of one object; of ``samples``."""
+        """Yield times and values of one quantity of one object, from the table ``samples``."""
         kept = run.watched[self.name]
         for at, what, which, value in zip(
             kept["time_s"], kept["object"], kept["quantity"], kept["value"], strict=True

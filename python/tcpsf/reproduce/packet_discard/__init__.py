@@ -1,4 +1,4 @@
-"""The Balanced Packet Discard paper's evaluation, a module a section."""
+"""Evaluation of the Balanced Packet Discard paper, one module per section."""
 
 from __future__ import annotations
 

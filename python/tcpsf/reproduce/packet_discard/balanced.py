@@ -1,4 +1,7 @@
-"""Section 5: balanced packet discard against the lower threshold, for each recovery period (Figs. 12 to 14)."""
+"""Section 5: balanced packet discard (Figs. 12 to 14).
+
+The results are shown against the lower threshold, for each recovery period.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ from tcpsf.summary import RunSummary
 ByGap = Mapping[int, Mapping[float, Sequence[RunSummary]]]
 """Runs by recovery period and lower threshold."""
 LOWER = tuple(at for at in paper.THRESHOLDS if at < paper.UPPER)
-"""A lower threshold as high as the upper one is EPD."""
+"""Lower thresholds below the upper one; with equal thresholds the policy is EPD."""
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
@@ -107,7 +110,7 @@ def _figures(
     *,
     published: Mapping[int, PublishedPoint],
 ) -> tuple[Figure, ...]:
-    """Throughput by threshold, in two panels: the shorter recovery periods, and the longer ones."""
+    """Plot throughput by threshold in two panels, for shorter and for longer recovery periods."""
     gaps = sorted(seen)
     half = len(gaps) // 2
     parts = ((f"fig-{number}", gaps[:half]), (f"fig-{number}-long", gaps[half:]))
@@ -325,7 +328,7 @@ def _policies(seen: Mapping[str, tuple[Seen, Sequence[RunSummary]]]) -> Part:
 
 
 def _bound() -> Table:
-    """The recovery period that fits if all are damaged at once, and Fig. 12's."""
+    """Return a table of the recovery periods that fit if all connections are damaged at once."""
     rows = []
     for at in LOWER:
         space = round((paper.UPPER - at) * paper.BUFFER_CELLS)

@@ -1,4 +1,7 @@
-"""The whole packet-discard evaluation: every simulated figure and table, and what the paper claims of them."""
+"""The complete packet-discard evaluation.
+
+It covers every simulated figure and table, and the paper's claims about them.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +40,10 @@ SCALES = {
     "quick": Scale("quick", 6, networks.DURATION),
     "full": Scale("full", 48, networks.DURATION),
 }
-"""Runs of the length that the paper draws; each has start times of its own."""
+"""Scales; the runs have the paper's duration, and each has its own start times."""
 
 OURS = {"quick": "60s", "full": "200s"}
-"""Simulated time of a run of what is not in the paper, by scale."""
+"""Simulated time of a run of the exhibits that the paper does not contain, by scale."""
 
 READ: dict[Readings, str] = {
     "text": "Assumptions as in the paper's text.",
@@ -62,13 +65,16 @@ TIMER = (
     "no single timer gives all published numbers: the throughputs of Figs. 8 and 12 need the text's tick of "
     "500 ms, and the timeouts of Figs. 17 and 20 need a minimum timeout of 200 ms"
 )
-"""Why results differ, found with both timers; `fig-20-fine` and `sensitivity` show it."""
+"""Reason for differences, found with both timers; `fig-20-fine` and `sensitivity` show it."""
 
 SPACING = (
     "by equation (2), two losses from a window below 10 always need the timer, so W/2 is sufficient only "
     "for larger windows; and a connection with the highest loss rate that the rule permits has a window of 4 segments"
 )
-"""Why the rule of thumb of section 2.2 fails; `reproduce.packet_discard.spacing.NOTE` derives the second part."""
+"""Reason for the failure of the rule of thumb of section 2.2.
+
+`reproduce.packet_discard.spacing.NOTE` derives the second part.
+"""
 
 SECTIONS = (
     Heading(
@@ -135,9 +141,9 @@ def prepare(
     seed: int = 1,
     only: Sequence[str] = (),
 ) -> Evaluation:
-    """Find out which runs are needed.
+    """Find the necessary runs and return the evaluation.
 
-    Runs use the seeds ``seed``, ``seed + 1``, … ``readings`` says which timer TCP has. ``only``
+    Runs use the seeds ``seed``, ``seed + 1``, … ``readings`` selects the timer of TCP. ``only``
     names figures and tables by their keys, such as ``fig-12``.
     """
     scale = scale_of(scale, SCALES)

@@ -1,4 +1,4 @@
-"""What the exhibits of the packet-discard evaluation share: settings, axes, and what is read from a run.
+"""Common parts of the packet-discard exhibits: settings, axes, and quantities of a run.
 
 Effective throughput, active time and fairness are defined in `READINGS` of the paper's module.
 """
@@ -21,7 +21,7 @@ from tcpsf.scenario import Scenario
 from tcpsf.summary import RunSummary
 
 Readings = Literal["text", "closest"]
-"""The timer as the paper's text has it, or as Fig. 17 shows it."""
+"""The TCP timer: that of the paper's text, or the one that Fig. 17 shows."""
 
 CONNECTIONS = Rows(
     table="flows",
@@ -39,7 +39,7 @@ CONNECTIONS = Rows(
 
 SHARE = Axis(label="effective throughput", unit="", scale="linear", low=0.0, high=1.0)
 NEAR_ONE = Axis(label="effective throughput", unit="", scale="linear")
-"""Of topology A, where all is close together."""
+"""Axis for topology A, where all values are close together."""
 ACTIVE = Axis(
     label="time in which connections are active", unit="", scale="linear", low=0.0, high=1.0
 )
@@ -47,43 +47,46 @@ THRESHOLD = Axis(label="threshold, share of the buffer", unit="", scale="linear"
 SECONDS = Axis(label="time", unit="s", scale="linear")
 
 ABOUT = 0.05
-"""Shares of throughput and time that a number drawn in the figures may be away and still be about the same."""
+"""Tolerance for "about the same", for numbers read from the figures.
+
+It applies to shares of throughput and of time.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What holds for all scenarios."""
+    """Settings that all scenarios share."""
 
     duration: str = networks.DURATION
     readings: Readings = "text"
 
     def case(self, topology: Topology, policy: Policy, **options: Any) -> Case:
-        """Return a case of `networks.network`, as it is to be read."""
+        """Return a case of `networks.network` with the selected timer."""
         return self.of(networks.network(topology, policy, duration=self.duration, **options))
 
     def of(self, scenario: Scenario) -> Case:
-        """Return a case of a scenario, as it is to be read."""
+        """Return a case of a scenario with the selected timer."""
         read = scenario if self.readings == "text" else networks.closest(scenario)
         return Case(scenario=read, watches=(CONNECTIONS,))
 
 
 Measure = Callable[[RunSummary], float]
-"""A value of a run."""
+"""A quantity of a run."""
 
 
 def connections(run: RunSummary) -> list[dict[str, Any]]:
-    """The connections' rows, the first connection's first, whichever started first."""
+    """Return the connections' rows in the scenario's order, not by start time."""
     rows = {row["workload"]: row for row in CONNECTIONS.of(run)}
     return [rows[workload.name] for workload in run.provenance.scenario.workload]
 
 
 def goodput(topology: Topology) -> Measure:
-    """Effective throughput: payload in order, as a share of what the outgoing link can carry."""
+    """Effective throughput: payload in order, as a share of the outgoing link's capacity."""
     return lambda run: math.fsum(rates(run)) / paper.capacity(topology.outgoing_mbps)
 
 
 def rates(run: RunSummary) -> list[float]:
-    """Payload in order of each connection, Mb/s."""
+    """Payload in order of each connection, in Mb/s."""
     seconds = run.links[0]["duration_s"]
     return [8e-6 * row["received_bytes"] / seconds for row in connections(run)]
 
@@ -103,13 +106,13 @@ def fairness(run: RunSummary) -> float:
 
 
 def timeouts(run: RunSummary) -> float:
-    """Expiries of the timer, for each connection."""
+    """Retransmission timeouts per connection."""
     rows = connections(run)
     return float(sum(row["timeouts"] for row in rows) / len(rows))
 
 
 def spacing(run: RunSummary) -> float:
-    """Segments sent for each that was sent again after a fast retransmit or a timeout."""
+    """Segments sent per retransmission by fast retransmit or timeout."""
     rows = connections(run)
     return float(
         sum(row["segments"] for row in rows)
@@ -118,7 +121,7 @@ def spacing(run: RunSummary) -> float:
 
 
 def each(runs: Sequence[RunSummary], measure: Measure) -> list[float]:
-    """A value of every run."""
+    """Return the quantity of every run."""
     return [measure(run) for run in runs]
 
 
@@ -128,17 +131,17 @@ def mean(runs: Sequence[RunSummary], measure: Measure) -> stats.Estimate | None:
 
 
 def mean_share(runs: Sequence[RunSummary], measure: Measure) -> stats.Estimate | None:
-    """Mean over runs of a share; its interval is cut off at 0 and 1."""
+    """Mean over runs of a share; its interval is restricted to 0 to 1."""
     return stats.mean(each(runs, measure), possible=stats.SHARE)
 
 
 def over(
     ours: Sequence[RunSummary], theirs: Sequence[RunSummary], measure: Measure
 ) -> stats.Estimate | None:
-    """How much ``ours`` is above ``theirs``, runs in pairs."""
+    """Difference between ``ours`` and ``theirs``, with runs compared in pairs."""
     return stats.difference(each(ours, measure), each(theirs, measure))
 
 
 def best(runs: Mapping[float, Sequence[RunSummary]], measure: Measure) -> float:
-    """Where the mean over runs is highest."""
+    """Return the key of the highest mean over runs."""
     return max(runs, key=lambda at: math.fsum(each(runs[at], measure)))

@@ -1,4 +1,7 @@
-"""Ours: the same rule before an ordinary line, where whole packets are dropped, beside drop-tail, RED and CoDel."""
+"""Balanced discard of whole packets on an ordinary link (an experiment of this project).
+
+It is compared with drop-tail, RED and CoDel.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +33,12 @@ from tcpsf.scenario import Balanced, Buffer, CoDel, Red, Scenario
 from tcpsf.summary import RunSummary, fast_percent
 
 LOAD = 0.5
-"""Of short flows; ten greedy ones take the rest."""
+"""Load of the short flows; ten greedy flows take the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discipline:
-    """How a buffer of 150 kB chooses what to drop."""
+    """A rule by which a buffer of 150 kB selects the packets to drop."""
 
     key: str
     label: str
@@ -68,7 +71,7 @@ DISCIPLINES = (
         key="codel", label="CoDel", buffer=_kept(codel=CoDel(target="5ms", interval="100ms"))
     ),
 )
-"""The second tells what of balanced discard is its lower threshold alone."""
+"""The buffers; the second shows the effect of the lower threshold of balanced discard alone."""
 
 PACKETS = paper.BUFFER_CELLS // paper.CELLS
 SMALL = (
@@ -95,7 +98,7 @@ SMALL = (
         buffer=Buffer(packets=PACKETS, codel=CoDel(target="1ms", interval="20ms")),
     ),
 )
-"""The same for topology B, with the packets that its cells could hold."""
+"""Buffers for topology B, in packets; they hold as much as its cells."""
 
 GREEDY = {"reno": ("Reno", networks.RENO), "sack": ("SACK", networks.SACK)}
 
@@ -104,7 +107,7 @@ SENDERS = {
     "sack": ("SACK", framing.CLASSIC.sender),
     "fs": ("SACK, FS-TCP-SF", framing.FIXED_SIZE.sender),
 }
-"""Of the short flows; the greedy ones are Reno or SACK alike, and never framed."""
+"""Senders of the short flows; the greedy flows use Reno or SACK, and never framing."""
 
 ByDiscipline = Mapping[str, Sequence[RunSummary]]
 
@@ -112,7 +115,7 @@ ByDiscipline = Mapping[str, Sequence[RunSummary]]
 def exhibits(setting: Setting, duration: str) -> tuple[Exhibit, ...]:
     """Return the section's exhibits.
 
-    Those with short flows are of ``duration``, and of the Smart Framing paper's profile.
+    The exhibits with short flows run for ``duration`` with the Smart Framing paper's profile.
     """
     return (
         *(_greedy(key, label, sender, setting) for key, (label, sender) in GREEDY.items()),
@@ -134,7 +137,7 @@ def _greedy(key: str, label: str, sender: str, setting: Setting) -> Exhibit:
 
 
 def _topology_b(discipline: Discipline, sender: str, setting: Setting) -> Scenario:
-    """Topology B with lines of packets."""
+    """Topology B with links that carry packets."""
     scenario = networks.network(
         B, networks.PLAIN, senders=[sender] * B.connections, duration=setting.duration
     )
@@ -198,7 +201,7 @@ def _greedy_claims(key: str, label: str, seen: ByDiscipline) -> Iterator[Finding
 
 
 def _of_packets(run: RunSummary) -> float:
-    """Payload in order, as a share of what full segments of packets can carry."""
+    """Payload in order, as a share of the link's capacity for payload in full packets."""
     return sum(rates(run)) / (B.outgoing_mbps * paper.SEGMENT / (paper.SEGMENT + paper.HEADER))
 
 
@@ -274,7 +277,7 @@ def _kilobytes(runs: Sequence[RunSummary]) -> stats.Estimate | None:
 
 
 def _claims(key: str, label: str, seen: ByDiscipline) -> Iterator[Finding]:
-    """Ask whether spacing losses helps; the paper does not speak of such queues."""
+    """Judge whether spacing the losses helps; the paper does not treat such queues."""
     for other, name in (
         ("tail", "drop-tail"),
         ("short", "drop-tail at 40 %"),

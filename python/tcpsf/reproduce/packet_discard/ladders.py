@@ -1,4 +1,7 @@
-"""Figs. 1, 2, 4 and 19: which losses from one window are repaired how, as time-sequence diagrams of simulated flows."""
+"""Figs. 1, 2, 4 and 19: time-sequence diagrams of simulated flows.
+
+They show which losses from one window are repaired, and by which mechanism.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +38,11 @@ class Ladder:
     caption: str
     window: int
     lost: tuple[int, ...]
-    """Places in the window, from 0."""
+    """Positions of the losses in the window, from 0."""
     claim: str
     source: str
     expected: Mapping[str, tuple[str, ...]]
-    """By sender: how it finds losses, in order."""
+    """By sender: the mechanisms that detect the losses, in order."""
 
 
 FAST, TIMEOUT = "fast-retransmit", "timeout"
@@ -94,7 +97,7 @@ LADDERS = (
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return an exhibit for each diagram."""
+    """Return one exhibit per diagram."""
     return tuple(_exhibit(each) for each in LADDERS)
 
 
@@ -130,7 +133,7 @@ def _part(drawn: Ladder, runs: Mapping[str, RunSummary]) -> Part:
 
 
 def flow(name: str, window: int, run: RunSummary) -> ladder.Flow:
-    """Take the window with the losses out of a run, up to the acknowledgment of all of it."""
+    """Extract the window with the losses, up to the acknowledgment of the whole window."""
     first = 1 + (window - 1) * paper.SEGMENT
     past = first + window * paper.SEGMENT
     packets = [each for each in ladder.paired(PACKETS.of(run)) if _within(each, first)]

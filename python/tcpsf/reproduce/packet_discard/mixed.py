@@ -1,4 +1,4 @@
-"""Section 6.2: Reno beside Reno and beside SACK, without and with BPD (Figs. 20 and 21)."""
+"""Section 6.2: Reno with Reno and Reno with SACK, without and with BPD (Figs. 20 and 21)."""
 
 from __future__ import annotations
 
@@ -30,9 +30,12 @@ from tcpsf.summary import RunSummary
 SENDERS = {"Reno": networks.RENO, "SACK": networks.SACK}
 WHERE = "section 6.2, Fig. 20"
 COUNTED = 0.2
-"""Relative distance from a number of timeouts that is still about the same: runs of another length have others."""
+"""Relative tolerance for "about the same" number of timeouts.
+
+The paper's runs have another length and therefore other counts.
+"""
 NEVER = 0.99
-"""A fairness index that shows no advantage, to the two digits of 0.999 and 0.995."""
+"""Fairness index without an advantage, to the two digits of 0.999 and 0.995."""
 
 ByPair = Mapping[str, Sequence[RunSummary]]
 
@@ -61,8 +64,8 @@ def _exhibit(key: str, how: str, setting: Setting) -> Exhibit:
 
 
 def _case(setting: Setting, pair: Mixed) -> Case:
-    # Without BPD: what of EPD or PPD the switch has is not said; PPD is what is left of BPD without
-    # its thresholds.
+    # The paper does not state which parts of EPD or PPD the switch without BPD has. PPD is BPD
+    # without its thresholds.
     policy = networks.bpd(paper.LOWER, gap=paper.MIXED_GAP) if pair.balanced else networks.PPD
     return setting.case(MIXED, policy, senders=[SENDERS[each.version] for each in pair.connections])
 
@@ -115,7 +118,7 @@ def _figure_20(key: str, how: str, runs: ByPair) -> Part:
 
 
 def _share(runs: Sequence[RunSummary], number: int) -> stats.Estimate | None:
-    """Throughput of a connection, of what its own link can carry."""
+    """Throughput of a connection as a share of its own link's capacity."""
     return mean_share(runs, lambda run: rates(run)[number] / paper.capacity(MIXED.incoming_mbps))
 
 
@@ -196,6 +199,6 @@ def _of_pair(pair: Mixed, runs: Sequence[RunSummary]) -> Iterator[Finding]:
 
 
 def _ratio(run: RunSummary) -> float:
-    """How much more the first connection gets than the second."""
+    """Ratio of the first connection's throughput to the second's."""
     first, second = rates(run)
     return first / max(second, 1e-9)

@@ -1,4 +1,7 @@
-"""Ours: framing over ATM. Finer segments leave more of a cell empty, and what that does to their gain."""
+"""Framing over ATM (an experiment of this project).
+
+Smaller segments waste a larger part of the last cell. The exhibits show the effect on their gain.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,10 @@ from tcpsf.scenario import Buffer, Discard, Link, Scenario
 from tcpsf.summary import RunSummary, fast_percent
 
 SEGMENTS = (1460, 536)
-"""Full segments: Ethernet's and the paper's."""
+"""Full segment sizes in bytes: that of Ethernet and that of the paper."""
 LOAD = 0.5
 CELLS = 150_000 // paper.CELL
-"""As much memory as the Smart Framing paper's bottleneck has."""
+"""Number of cells with as much memory as the bottleneck of the Smart Framing paper."""
 
 Frames = Literal["aal5"] | None
 LINES = {"packets": "line of packets", "cells": "line of cells (PPD)"}
@@ -103,7 +106,10 @@ def _padding() -> Table:
 
 
 def _scenario(sender: str, *, line: str, duration: str) -> Scenario:
-    """Section IV-A's network of the Smart Framing paper behind an access line, all of packets or all of cells."""
+    """Return the network of section IV-A of the Smart Framing paper behind an access link.
+
+    All links carry packets, or all links carry cells.
+    """
     scenario = framing.web_scenario(sender=sender, load=LOAD, duration=duration)
     there, back = scenario.link
     frames: Frames = "aal5" if line == "cells" else None

@@ -1,4 +1,7 @@
-"""Sections 6.2 and 7: how many timeouts SACK saves (after Bruyeron and Hemon), and its throughput without BPD."""
+"""Sections 6.2 and 7: timeouts that SACK avoids, and its throughput without BPD.
+
+The number of timeouts is compared with Bruyeron and Hemon's.
+"""
 
 from __future__ import annotations
 
@@ -31,20 +34,20 @@ EPD = networks.epd(paper.BEST_THRESHOLD)
 BPD = networks.bpd(paper.LOWER, gap=paper.GAP)
 SENDERS = {"Reno": networks.RENO, "SACK": networks.SACK}
 RATIO = paper.SACK_TIMEOUTS[1] / paper.SACK_TIMEOUTS[0]
-"""2 of 50."""
+"""Timeouts with SACK relative to Reno: 2 of 50."""
 PACKETS = Buffer(bytes="50kB")
-"""An ordinary drop-tail queue: about as many bytes as the 1200 cells carry."""
+"""Ordinary drop-tail queue with about as many bytes as the 1200 cells carry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """Where Reno and SACK are compared; all connections use the same one of them."""
+    """A network for the comparison; all its connections use Reno, or all use SACK."""
 
     label: str
     topology: Topology
     policy: Policy
     queue: Buffer | None = None
-    """In place of the port of cells."""
+    """Queue in place of the port of cells."""
 
 
 NETWORKS = (
@@ -70,7 +73,7 @@ NETWORKS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """The runs of a network with either sender."""
+    """The runs of a network with each sender."""
 
     reno: Sequence[RunSummary]
     sack: Sequence[RunSummary]
@@ -148,7 +151,7 @@ def _row(network: Network, pair: Pair) -> Row:
 
 
 def _ratio(pair: Pair) -> stats.Estimate | None:
-    """Timeouts of SACK over those of Reno, runs in pairs."""
+    """Ratio of SACK's timeouts to Reno's, with runs compared in pairs."""
     if not any(each(pair.reno, timeouts)):
         return None
     return stats.ratio(each(pair.sack, timeouts), each(pair.reno, timeouts))

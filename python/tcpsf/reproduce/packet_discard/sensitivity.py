@@ -1,4 +1,7 @@
-"""What the paper does not say, varied: start times, the timer, the window, delays, the upper threshold, how long."""
+"""Variations of the conditions that the paper does not state.
+
+They are start times, the timer, the window, delays, the upper threshold and the duration.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +35,13 @@ UNLIKE = (networks.SACK, networks.RENO)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variation:
-    """One choice made otherwise."""
+    """One changed assumption."""
 
     label: str
     options: Mapping[str, Any]
-    """Of `networks.network`."""
+    """Options of `networks.network`."""
     values: Mapping[str, Any]
-    """Of `Scenario.with_value`."""
+    """Values for `Scenario.with_value`."""
     upper: float = paper.UPPER
 
 
@@ -78,12 +81,12 @@ VARIATIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cases:
-    """What is run of a variation."""
+    """Cases of one variation."""
 
     epd: Case
     bpd: Case
     unlike: Case
-    """SACK and Reno without BPD, Fig. 20."""
+    """SACK with Reno without BPD (Fig. 20)."""
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
@@ -110,7 +113,10 @@ def _cases(setting: Setting, variation: Variation) -> Cases:
 
 
 def _changing(setting: Setting, variation: Variation) -> Callable[..., Case]:
-    """Return what makes a case of a network with the variation; it comes after the readings."""
+    """Return a function that makes a case with the variation.
+
+    The variation is applied after the timer of ``setting``.
+    """
 
     def case(topology: networks.Topology, policy: networks.Policy, **more: Any) -> Case:
         options = {"duration": setting.duration, **variation.options, **more}

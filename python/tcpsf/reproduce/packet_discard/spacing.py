@@ -23,22 +23,31 @@ from tcpsf.summary import RunSummary
 
 WHERE = "section 2.2"
 DISTANCES = (6, 8, 12, 16, 24, 32, 48, 64, 96)
-"""Mean numbers of segments from one loss to the next."""
+"""Mean distances between losses, in segments."""
 LAWS = {
     "regular": "always the same distance",
     "spaced": "half to one and a half of the mean distance",
     "random": "independent losses",
 }
 FLOWS = 20
-"""Flows of each law at each distance; each is one observation."""
+"""Flows of each law at each distance; each flow is one observation."""
 SEGMENTS = 1500
-"""Length of a flow. A loss is more than ten windows from the end for every distance."""
+"""Length of a flow.
+
+Every loss is more than ten windows before the end, at every distance.
+"""
 BEGIN, END = 24, 100
-"""No loss among so many first and last segments: there the window is small, or nothing follows the loss."""
+"""Numbers of segments at the start and at the end of a flow without losses.
+
+At the start the window is small. At the end too few segments follow the loss.
+"""
 WINDOWS = range(5, 33)
-"""Windows of the enumeration. Section 2.1: below 5 segments no loss is repaired by fast retransmit."""
+"""Windows of the enumeration.
+
+Section 2.1: fast retransmit repairs no loss in a window of fewer than 5 segments.
+"""
 TWO_LOSSES = 10
-"""Equation (2): the least window from which two losses are repaired."""
+"""Equation (2): the smallest window in which two losses are repaired."""
 
 RESPONSES = Rows(table="recoveries", columns=("workload", "cause", "cwnd_bytes"))
 AWAY = Axis(label="mean distance of losses", unit="segments", scale="log")
@@ -52,7 +61,10 @@ NOTE = (
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return the section's exhibit. Its losses are listed one by one, so nothing in its runs is random."""
+    """Return the section's exhibit.
+
+    Its losses are listed individually, so its runs are not random.
+    """
     cases = {
         distance: Case(
             scenario=networks.spacing_scenario(
@@ -76,7 +88,7 @@ def exhibits() -> tuple[Exhibit, ...]:
 
 
 def mask(law: str, distance: int, number: int) -> tuple[bool, ...]:
-    """Return which data packets of a flow are lost; the same for the same arguments.
+    """Return a mask of the lost data packets of a flow; equal arguments give equal masks.
 
     >>> lost = [at for at, gone in enumerate(mask("regular", 12, 3)) if gone]
     >>> {b - a for a, b in zip(lost, lost[1:])}
@@ -142,17 +154,19 @@ def _timeouts(rows: Sequence[Mapping[str, Any]]) -> int:
 
 
 def conservative(window: float) -> float:
-    """3W/4 + 3: the distance, in segments, that section 2.2 recommends."""
+    """Distance 3W/4 + 3 in segments, which section 2.2 recommends."""
     return 3.0 * window / 4.0 + 3.0
 
 
 def half(window: float) -> float:
-    """W/2: the distance that it says suffices where it is strictly kept."""
+    """Distance W/2, which suffices according to section 2.2 if it is strictly kept."""
     return window / 2.0
 
 
 def timed_out(windows: Sequence[int], rule: Callable[[float], float]) -> tuple[list[str], int]:
-    """Enumerate losses from one window that keep the rule; return those that need the timer, and how many there are.
+    """Enumerate the loss patterns of one window that keep the rule.
+
+    Return the patterns that need the timer, and the number of all patterns.
 
     >>> timed_out([8], half)
     (['8 {0, 4}', '8 {0, 5}', '8 {0, 6}', '8 {1, 5}', '8 {1, 6}', '8 {1, 7}', '8 {2, 6}', '8 {2, 7}', '8 {3, 7}'], 18)
@@ -167,7 +181,7 @@ def timed_out(windows: Sequence[int], rule: Callable[[float], float]) -> tuple[l
 
 
 def _patterns(window: int, least: float) -> Iterator[tuple[int, ...]]:
-    """Yield the sets of places in a window of which each is at least so far from the one before."""
+    """Yield the sets of positions in a window that are at least ``least`` segments apart."""
     for count in itertools.count(1):
         found = False
         for pattern in itertools.combinations(range(window), count):

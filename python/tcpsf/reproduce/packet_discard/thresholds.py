@@ -1,4 +1,7 @@
-"""Section 3: plain ATM, PPD and EPD against the EPD-threshold, in topologies A and B (Figs. 6 to 9)."""
+"""Section 3: plain ATM, PPD and EPD in topologies A and B (Figs. 6 to 9).
+
+The results are shown against the EPD threshold.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.summary import RunSummary
 
 FLAT = {"plain": ("Plain ATM", networks.PLAIN), "ppd": ("PPD", networks.PPD)}
-"""Policies that have no threshold."""
+"""Policies without a threshold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +43,7 @@ class Seen:
     plain: Sequence[RunSummary]
     ppd: Sequence[RunSummary]
     epd: Mapping[float, Sequence[RunSummary]]
-    """By threshold."""
+    """Runs by threshold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +60,7 @@ class Cases:
         return (self.plain, self.ppd, *self.epd.values())
 
     def of(self, runs: Runs) -> Seen:
-        """Return their runs."""
+        """Return the runs of the cases."""
         return Seen(
             plain=runs.of(self.plain),
             ppd=runs.of(self.ppd),

@@ -1,4 +1,4 @@
-"""Section 2.1: the retransmission timeout against the round trip that it stands for (Fig. 3)."""
+"""Section 2.1: the retransmission timeout against the actual round-trip time (Fig. 3)."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ CLOCKS = {
     "100ms": ("tick of 100 ms", "100ms", "200ms"),
     "1ms": ("tick of 1 ms, at least 200 ms", "1ms", "200ms"),
 }
-"""The text's, that of Fig. 17, and a usual one of today."""
+"""Timers: that of the text, that of Fig. 17, and a usual one of today."""
 LONG = 2.0
-"""How many times the round trip a timeout must be to be "much longer"."""
+"""Ratio of a timeout to the round-trip time from which on it is "much longer"."""
 
 TRIP = Axis(label="actual round-trip time", unit="s", scale="log")
 TIMEOUT = Axis(label="retransmission timeout", unit="s", scale="log")
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return the section's exhibit; the timer is what it varies, so no setting changes it."""
+    """Return the section's exhibit; it varies the timer itself, so it takes no setting."""
     cases = {
         key: Case(scenario=networks.timer_scenario(tick=tick, least=least), watches=(TIMERS,))
         for key, (_, tick, least) in CLOCKS.items()
@@ -90,7 +90,7 @@ def _claims(runs: Sequence[RunSummary]) -> Iterator[Finding]:
 
 
 def _trip(runs: Sequence[RunSummary], milliseconds: int) -> float:
-    """Seconds of propagation and of the mean queue on a line."""
+    """Round-trip time in seconds: the propagation delay and the mean queueing delay of a link."""
     queues = [
         link["mean_queue_bytes"]
         for run in runs
@@ -101,7 +101,10 @@ def _trip(runs: Sequence[RunSummary], milliseconds: int) -> float:
 
 
 def _timeout(runs: Sequence[RunSummary], milliseconds: int) -> stats.Estimate | None:
-    """Median timeout of a line's connections: a few are backed off, by up to a minute."""
+    """Median timeout of a link's connections.
+
+    The median is used because a few timers are backed off, by up to a minute.
+    """
     name = f"rtt-{milliseconds}"
     found = [[row["rto_s"] for row in TIMERS.of(run) if row["workload"] == name] for run in runs]
     return stats.mean([statistics.median(of_run) for of_run in found])

@@ -1,4 +1,7 @@
-"""Section 5: a connection's window and the switch's buffer against time (Figs. 15 to 18), in topology B."""
+"""Section 5, Figs. 15 to 18, in topology B.
+
+The figures show a connection's window and the switch's buffer against time.
+"""
 
 from __future__ import annotations
 
@@ -38,15 +41,18 @@ EXPIRIES = Rows(table="recoveries", columns=("time_s",), where=(("cause", ("time
 EVERY = "5ms"
 FIRST = networks.connection(1)
 SETTLED_S = paper.TRACE_SECONDS / 2.0
-"""When a run counts as stable: the first losses of slow start may cost two expiries, of 1.5 and 3 s."""
+"""Time in seconds from which a run is regarded as stable.
+
+The first losses of slow start may cost two timeouts, of 1.5 s and 3 s.
+"""
 MOST = 65_535
-"""Bytes that the receiver lets be on their way."""
+"""Receive window in bytes."""
 SHORT_S = 1.0
-"""Length of the piece that Fig. 16 shows, from `SETTLED_S` on."""
+"""Length in seconds of the interval that Fig. 16 shows, from `SETTLED_S` on."""
 POINTS = 500
-"""Points of a curve that a figure shows."""
+"""Largest number of points in a plotted curve."""
 COUNTED = 0.2
-"""Relative distance from a number of timeouts that was counted in a figure which is still about the same."""
+"""Relative tolerance for "about the same" number of timeouts, as counted in a figure."""
 
 SAWTOOTH = (
     "A window that varies between W/2 and W sends 3W²/8 segments from one loss to the next. 25 of them make a mean "
@@ -62,7 +68,7 @@ OCCUPIED = Axis(label="occupied", unit="share of the buffer", scale="linear", lo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """The runs with either policy."""
+    """The runs with each policy."""
 
     bpd: Sequence[RunSummary]
     epd: Sequence[RunSummary]
@@ -115,13 +121,13 @@ def _case(setting: Setting, policy: Policy) -> Case:
 
 
 def _windows(run: RunSummary) -> Curve:
-    """The first connection's window in segments, as far as the receiver's lets it be used."""
+    """The first connection's window in segments, limited by the receive window."""
     curve = CURVES.curve(run, object=f"{FIRST}/0", quantity="cwnd_bytes")
     return [(at, min(value, MOST) / paper.SEGMENT) for at, value in curve]
 
 
 def _occupied(run: RunSummary) -> Curve:
-    """The switch's buffer, as a share of its cells."""
+    """Occupancy of the switch's buffer, as a share of its cells."""
     curve = CURVES.curve(run, object=SWITCH, quantity="queue_bytes")
     return [(at, value / paper.CELL / paper.BUFFER_CELLS) for at, value in curve]
 
@@ -129,7 +135,7 @@ def _occupied(run: RunSummary) -> Curve:
 def _line(
     key: str, label: str, curve: Curve, *, begin: float = 0.0, end: float = math.inf
 ) -> Series:
-    """Draw a piece of a curve; of a long one, points at equal distances."""
+    """Plot a section of a curve; a long section is thinned to equidistant points."""
     inside = [(at, value) for at, value in curve if begin <= at < end]
     shown = inside[:: max(1, math.ceil(len(inside) / POINTS))]
     return series(
@@ -284,7 +290,7 @@ def _figure_18(pair: Pair) -> Part:
 
 def _claims_18(pair: Pair) -> Iterator[Finding]:
     where = "section 5, Fig. 18"
-    # One packet of each connection may have begun before the threshold was reached.
+    # One packet of each connection may have started before the threshold was reached.
     tails = paper.TRACE_BUFFER + B.connections * paper.CELLS / paper.BUFFER_CELLS
     yield judge.finding(
         key="epd-keeps-below",
@@ -305,11 +311,11 @@ def _claims_18(pair: Pair) -> Iterator[Finding]:
 
 
 def _fullest(run: RunSummary) -> float:
-    """Largest share of the switch's buffer that a sample found occupied."""
+    """Largest sampled occupancy of the switch's buffer, as a share."""
     return max(value for _, value in _occupied(run))
 
 
 def _above(run: RunSummary) -> float:
-    """Share of the time in which more than the lower threshold is occupied."""
+    """Share of the time in which the occupancy exceeds the lower threshold."""
     values = [value for _, value in _occupied(run)]
     return sum(value > paper.TRACE_BUFFER for value in values) / len(values)

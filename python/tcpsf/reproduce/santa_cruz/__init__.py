@@ -1,4 +1,4 @@
-"""The TCP Santa Cruz paper's evaluation, a module a section."""
+"""Evaluation of the TCP Santa Cruz paper, one module per section."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section 4.3: a thin line back. Table 4, Fig. 13."""
+"""Section 4.3: a slow return path (Table 4, Fig. 13)."""
 
 from __future__ import annotations
 
@@ -34,11 +34,14 @@ WHY = (
     "published delay"
 )
 BWDP = 31
-"""Section 4.3: the window that fills the path, packets."""
+"""Section 4.3: the window that fills the path, in packets."""
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return the section's exhibits: ensembles over small delays before packets are sent, with each reverse buffer."""
+    """Return the section's exhibits.
+
+    They are ensembles over small delays before packets are sent, with each reverse buffer.
+    """
     least, most = paper.REVERSE_BUFFERS
     cases = {
         each.key: case(paper.asymmetric(sender=each.sender, reverse_buffer=most))
@@ -162,7 +165,7 @@ def _figure_13(runs: BySender) -> Part:
         runs=runs,
         senders=(paper.RENO, *paper.SANTA_CRUZ[1:], paper.VEGAS),
     )
-    # A cycle begins with a fast retransmit, or with a timeout at once.
+    # A cycle begins with a fast retransmit, or directly with a timeout.
     cycles = sum(max(run.fast_retransmits, run.timeouts) for run in runs["reno"])
     timeouts = sum(run.timeouts for run in runs["reno"])
     findings = (

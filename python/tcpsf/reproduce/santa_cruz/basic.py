@@ -1,4 +1,4 @@
-"""Section 4.1: one flow over a bottleneck. Table 2, Figs. 8 and 9."""
+"""Section 4.1: one flow over a bottleneck (Table 2, Figs. 8 and 9)."""
 
 from __future__ import annotations
 
@@ -30,18 +30,21 @@ from tcpsf.scenario import Scenario
 WHERE = "section 4.1, Table 2"
 SECTION = "basic"
 STEADY_S = 5.0
-"""From when on a window that settles has settled."""
+"""Time in seconds from which a converging window has converged."""
 WHY = (
     "the published delay variances of Santa Cruz are too small for a slow start or for a window that "
     "changes by one segment, and the unprinted δ does not explain them"
 )
 DELTAS = ("0.1", "0.25", "0.5", "0.75", "1")
-"""Packets: the paper leaves open around which operating points the window stays as it is."""
+"""Values of δ in packets.
+
+The paper does not state the range around an operating point in which the window is unchanged.
+"""
 
 
 def exhibits() -> tuple[Exhibit, ...]:
     """Return the section's exhibits."""
-    # Nothing is random.
+    # The runs are deterministic.
     cases = {each.key: case(paper.basic(sender=each.sender), once=True) for each in paper.SENDERS}
     parts = [("table-2", cases, _table_2), ("fig-8", cases, _figure_8), ("fig-9", cases, _figure_9)]
     deltas = {

@@ -1,4 +1,8 @@
-"""What the paper left for later: fairness, other senders beside it, wireless loss, delayed ACKs, the small window."""
+"""Topics that the paper leaves to later work.
+
+They are fairness, coexistence with other senders, wireless loss, delayed acknowledgments and the
+small window.
+"""
 
 from __future__ import annotations
 
@@ -25,20 +29,20 @@ from tcpsf.summary import RunSummary, completion_s, total
 
 RECEIVED = Rows(table="flows", columns=("flow", "workload", "received_bytes"))
 LONG = "60s"
-"""Simulated time where flows share a line."""
+"""Simulated time of runs in which flows share a link."""
 FLOWS = (2, 4, 8)
 LOSSES = (0.0, 0.001, 0.01, 0.03)
-"""Share of packets that a wireless last hop loses."""
+"""Loss rates of a wireless last hop."""
 SMALL_LOSS = 0.03
 SMALL_BYTES = 9600
-"""Ten segments."""
+"""Size of a transfer: ten segments."""
 TRANSFERS = 60
-"""A run, one after the other."""
+"""Transfers of a run, one after the other."""
 
 SC_3 = paper.SANTA_CRUZ[1]
 FRAMED = "/ fs(n=4) /"
 OTHER = "other"
-"""The workload beside the source."""
+"""Name of the competing workload."""
 
 SMALL_WINDOW = (
     f"Not in the paper: transfers of {SMALL_BYTES} bytes, one at a time, over the basic bottleneck that loses "
@@ -95,7 +99,6 @@ def exhibits() -> tuple[Exhibit, ...]:
 
 
 # ---- fairness
-# --------------------------------------------------------------------------------------------------------
 
 
 def _shared(sender: str, *, flows: int) -> Case:
@@ -104,7 +107,10 @@ def _shared(sender: str, *, flows: int) -> Case:
 
 
 def _received(run: RunSummary, workload: str) -> list[int]:
-    """Payload bytes that each flow of a workload delivered in order, in the order of their starting."""
+    """Payload bytes that each flow of a workload delivered in order.
+
+    The flows are in the order of their start times.
+    """
     rows = sorted(
         (row["flow"], row["received_bytes"])
         for row in RECEIVED.of(run)
@@ -141,7 +147,6 @@ def _fairness() -> Exhibit:
 
 
 # ---- coexistence
-# -----------------------------------------------------------------------------------------------------
 
 
 def _beside(ours: str, other: str) -> Case:
@@ -199,7 +204,6 @@ def _coexistence() -> Exhibit:
 
 
 # ---- wireless loss
-# ---------------------------------------------------------------------------------------------------
 
 
 def _lossy(scenario: Scenario, probability: float, *, link: str = "last") -> Scenario:
@@ -242,7 +246,6 @@ def _wireless() -> Exhibit:
 
 
 # ---- delayed acknowledgments
-# ----------------------------------------------------------------------------------------
 
 
 def _delayed_acks() -> Exhibit:
@@ -284,7 +287,6 @@ def _delayed_table(runs: BySender) -> Part:
 
 
 # ---- the small window
-# ------------------------------------------------------------------------------------------------
 
 
 def _transfers(sender: str) -> Case:

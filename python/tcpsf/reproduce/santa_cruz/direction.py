@@ -27,12 +27,15 @@ if TYPE_CHECKING:
 
 SECTION = "direction"
 SENDER = paper.SANTA_CRUZ[1]
-"""SC n=3."""
+"""The sender SC with n = 3."""
 FLOW = f"{paper.SOURCE}/0"
 BEGINS_S = 2.0
-"""From when on means are taken: slow start is over, and the other flow has begun."""
+"""Start of the means in seconds: slow start is over, and the other flow has begun."""
 PACKET_MS = 8e3 * paper.PACKET / paper.BOTTLENECK_BPS
-"""What the bottleneck takes for a packet: as near as an estimate of a queue can come."""
+"""Transmission time of a packet on the bottleneck, in milliseconds.
+
+It limits the precision of an estimate of the queue.
+"""
 
 SAMPLES = Rows(
     table="samples",
@@ -49,27 +52,28 @@ SAMPLES = Rows(
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """How long the traced packets of a run were on their way, against the shortest: data there, acknowledgments back.
+    """Mean one-way delays of the traced packets of a run, minus the shortest delay.
 
-    Means over those that arrived after `BEGINS_S`, in milliseconds.
+    They cover the data on the forward path and the acknowledgments on the return path. The means
+    are over the packets that arrived after `BEGINS_S`, in milliseconds.
     """
 
     @property
     def name(self) -> str:
-        """What it is found under."""
+        """Key of the data."""
         return "ways"
 
     @property
     def version(self) -> str:
-        """Says what the data are."""
+        """Return a text that identifies the data."""
         return f"1 {BEGINS_S}"
 
     def fold(self) -> _WaysFold:
-        """Begin a run."""
+        """Return the fold of a new run."""
         return _WaysFold()
 
     def of(self, run: RunSummary) -> tuple[float, float]:
-        """Return the means there and back."""
+        """Return the means of the forward and the return path."""
         kept = run.watched[self.name]
         return kept["sender"], kept["receiver"]
 
@@ -110,10 +114,13 @@ def _above_the_least(ways: Sequence[tuple[float, float]]) -> float:
 WAYS = Ways()
 
 FIGURE_1 = ((0.0, 2.0, 4.0), (1.0, 3.0, 6.0))
-"""Fig. 1: when each of two packets left, arrived, and was acknowledged; round trips of 4 and 5."""
+"""Fig. 1: times of sending, arrival and acknowledgment of each of two packets.
+
+The round trips are 4 and 5.
+"""
 
 LATE_SHARE, LATE = 0.05, "20ms"
-"""Of the packets of one direction, those that are late, and by how much."""
+"""Share of one direction's packets that are delayed, and the additional delay."""
 
 TEXT = (
     "Sections 3.1.1 and 3.1.2: a Santa Cruz flow (n = 3) on the basic network, alone, with a Reno flow in "
@@ -130,7 +137,7 @@ DELAY = Axis(label="relative delay", unit="ms", scale="linear")
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A network, and where something happens in it."""
+    """A network and the direction in which the congestion occurs."""
 
     key: str
     label: str
@@ -144,7 +151,7 @@ def _sampled(scenario: Scenario) -> Scenario:
 
 
 def _beside() -> Scenario:
-    """Return the basic network with a Reno flow on the way there."""
+    """Return the basic network with a Reno flow on the forward path."""
     network = paper.basic(sender=SENDER.sender)
     other = Greedy(
         name=paper.CROSS, from_="a", to="receiver", flows=1, spread="1s", sender=paper.RENO.sender
@@ -182,7 +189,7 @@ def exhibits() -> tuple[Exhibit, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """Means of one run, in milliseconds."""
+    """Mean delays of one run, in milliseconds."""
 
     there: float
     back: float
@@ -197,7 +204,7 @@ def _later(run: RunSummary, what: str, quantity: str) -> list[float]:
 
 
 def delays_of(run: RunSummary) -> Delays:
-    """Read what the sender knows of a run and what was the case."""
+    """Return the sender's estimates of a run and the true values."""
     there, back = WAYS.of(run)
     return Delays(
         there=1e3 * statistics.fmean(_later(run, FLOW, "forward_delay_s")),
@@ -254,7 +261,7 @@ def _direction() -> Exhibit:
 
 
 def _figure_1() -> Table:
-    """The paper's example by the model: the round trip alone doesn't say where the delay is."""
+    """The paper's example by the model: the round-trip time does not show the delay's direction."""
     sent, received, acknowledged = zip(*FIGURE_1, strict=True)
     there = float(model.relative_delay(sent, received)[0])
     back = float(model.relative_return_delay(received, acknowledged)[0])
@@ -356,7 +363,6 @@ def _claims(found: Mapping[str, Sequence[Delays]]) -> Iterator[Finding]:
 
 
 # ---- out of order
-# ----------------------------------------------------------------------------------------------------
 
 
 def _last(run: RunSummary, quantity: str) -> float:

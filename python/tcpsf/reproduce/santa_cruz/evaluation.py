@@ -1,4 +1,7 @@
-"""The whole Santa Cruz evaluation: the paper's tables and figures, its claims, and what it left for later."""
+"""The complete Santa Cruz evaluation.
+
+It covers the paper's tables and figures, its claims, and the topics that it leaves to later work.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ SCALES = {
     "quick": Scale("quick", 8, paper.DURATION),
     "full": Scale("full", 40, paper.DURATION),
 }
-"""The paper made one run of each; what it leaves open is an ensemble here."""
+"""Scales: the paper made one run of each case; unspecified conditions form an ensemble here."""
 
 NETWORK = (
     "A greedy flow of 1000-byte packets over a line of 1.5 Mb/s with room for 17 packets, 40 ms one way, for 10 s. "
@@ -86,7 +89,7 @@ HEADINGS = (
 def prepare(
     *, scale: Scale | Literal["quick", "full"] = "quick", seed: int = 1, only: Sequence[str] = ()
 ) -> Evaluation:
-    """Find out which runs are needed.
+    """Find the necessary runs and return the evaluation.
 
     Runs use the seeds ``seed``, ``seed + 1``, … ``only`` names figures and tables by their keys,
     such as ``table-2``.

@@ -1,4 +1,4 @@
-"""What the exhibits of the Santa Cruz evaluation share: what is measured of a run, and how it is shown."""
+"""Common parts of the Santa Cruz exhibits: the measurements of a run and their presentation."""
 
 from __future__ import annotations
 
@@ -34,17 +34,20 @@ PACKETS = Axis(label="congestion window", unit="packets", scale="linear", low=0.
 WAITING = Axis(label="bottleneck queue", unit="packets", scale="linear", low=0.0)
 
 FEW_PERCENT = 5.0
-"""How near a published number is met: a few per cent, as the printed ones are rounded to one."""
+"""Tolerance in per cent for a published number.
+
+It is a few per cent, because the printed numbers are rounded to one per cent.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What the paper's tables give, of one run."""
+    """The quantities of the paper's tables, for one run."""
 
     throughput_mbps: float
-    """Whole packets that arrived, resent ones too."""
+    """Throughput of whole packets that arrived, including retransmissions."""
     utilisation: float
-    """That over the bottleneck's rate."""
+    """The throughput divided by the bottleneck's rate."""
     delay_ms: float
     variance_s2: float
     timeouts: int
@@ -54,15 +57,15 @@ class Measured:
     queue: tuple[float, ...]
     """Sampled queue of the bottleneck, in packets."""
     times_s: tuple[float, ...]
-    """When they were sampled."""
+    """Times of the samples."""
 
 
 BySender = Mapping[str, Sequence[Measured]]
-"""By sender's key, a value a run."""
+"""Measurements by sender's key, one per run."""
 
 
 def case(scenario: Scenario, *, once: bool = False) -> Case:
-    """Return a case of which everything in `Measured` is kept."""
+    """Return a case that keeps every quantity of `Measured`."""
     return Case(scenario=scenario, watches=(DELAYS, CURVES), once=once)
 
 
@@ -72,7 +75,7 @@ def unwatched(scenario: Scenario) -> Scenario:
 
 
 def measured(run: RunSummary, *, rate_bps: float) -> Measured:
-    """Read a case's run."""
+    """Measure one run of a case."""
     delay = DELAYS.of(run)
     seconds = run.links[0]["duration_s"]
     bits = 8 * (delay.arrived_bytes + paper.HEADER * delay.arrived_packets)
@@ -101,7 +104,10 @@ def exhibit(
     rate_bps: float,
     what: str,
 ) -> Exhibit:
-    """Return an exhibit of cases by sender's key, or of others beside them; ``what`` is simulated."""
+    """Return an exhibit of cases by sender's key, optionally with other cases.
+
+    ``what`` describes the simulation.
+    """
     return Exhibit(
         key=key,
         section=section,
@@ -121,41 +127,43 @@ def exhibit(
 
 
 # ---- estimates
-# -------------------------------------------------------------------------------------------------------
 
 Quantity = Callable[[Measured], float]
 
 
 def throughput(run: Measured) -> float:
-    """Mb/s."""
+    """Throughput in Mb/s."""
     return run.throughput_mbps
 
 
 def utilisation_percent(run: Measured) -> float:
-    """Per cent of the bottleneck's rate."""
+    """Throughput in per cent of the bottleneck's rate."""
     return 100.0 * run.utilisation
 
 
 def delay(run: Measured) -> float:
-    """Milliseconds."""
+    """Mean delay in milliseconds."""
     return run.delay_ms
 
 
 def settled_window(run: Measured) -> float:
-    """Mean congestion window of the run's later half, packets."""
+    """Mean congestion window of the second half of the run, in packets."""
     later = run.cwnd[len(run.cwnd) // 2 :]
     return sum(later) / len(later)
 
 
 def variance(run: Measured) -> float:
-    """10⁻³ s²."""
+    """Variance of the delay in 10⁻³ s²."""
     return 1e3 * run.variance_s2
 
 
 def mean(
     runs: Sequence[Measured], of: Quantity, *, possible: Ends = EVERYTHING
 ) -> stats.Estimate | None:
-    """Mean over the runs; of one run without chance in it, its value. Its interval ends at the ``possible`` range."""
+    """Mean over the runs, or the value of one deterministic run.
+
+    The interval is restricted to the ``possible`` range.
+    """
     values = [of(run) for run in runs]
     return judge.exact(values[0]) if len(values) == 1 else stats.mean(values, possible=possible)
 
@@ -163,14 +171,20 @@ def mean(
 def more_percent(
     ours: Sequence[Measured], theirs: Sequence[Measured], of: Quantity
 ) -> stats.Estimate | None:
-    """By how many per cent ``ours`` is above ``theirs``, runs on the same seed in pairs."""
+    """By how many per cent ``ours`` exceeds ``theirs``.
+
+    Runs with the same random seed are compared in pairs.
+    """
     return _flipped(less_percent(ours, theirs, of))
 
 
 def less_percent(
     ours: Sequence[Measured], theirs: Sequence[Measured], of: Quantity
 ) -> stats.Estimate | None:
-    """By how many per cent ``ours`` is below ``theirs``, runs on the same seed in pairs."""
+    """By how many per cent ``ours`` is below ``theirs``.
+
+    Runs with the same random seed are compared in pairs.
+    """
     a, b = [of(run) for run in ours], [of(run) for run in theirs]
     if len(a) == 1 and len(b) == 1 and b[0]:
         return judge.exact(100.0 * (1.0 - a[0] / b[0]))
@@ -180,7 +194,7 @@ def less_percent(
 def times_less(
     ours: Sequence[Measured], theirs: Sequence[Measured], of: Quantity
 ) -> stats.Estimate | None:
-    """How many times ``theirs`` is as much as ``ours``, runs on the same seed in pairs."""
+    """Ratio of ``theirs`` to ``ours``, with runs on the same random seed compared in pairs."""
     a, b = [of(run) for run in ours], [of(run) for run in theirs]
     if len(a) == 1 and len(b) == 1 and a[0]:
         return judge.exact(b[0] / a[0])
@@ -192,14 +206,13 @@ def _flipped(found: stats.Estimate | None) -> stats.Estimate | None:
 
 
 # ---- tables and figures
-# ----------------------------------------------------------------------------------------------
 
 Column = tuple[str, str, Quantity, Callable[[paper.Published], float]]
-"""Head, unit, ours, the paper's."""
+"""Heading, unit, simulated quantity and published quantity of a column."""
 
 
 def columns(*, micro: bool) -> tuple[Column, ...]:
-    """The tables' columns; the variance of Table 4 is ``micro``, in 10⁻⁶ s²."""
+    """Return the tables' columns; the variance of Table 4 is ``micro``, in 10⁻⁶ s²."""
     scale, unit = (1e6, "10⁻⁶ s²") if micro else (1e3, "10⁻³ s²")
     return (
         ("throughput", "Mb/s", throughput, lambda row: row.throughput_mbps),
@@ -226,7 +239,10 @@ def senders_table(
     ranges: bool,
     notes: tuple[str, ...] = (),
 ) -> Table:
-    """Rows as the paper has them. With ``ranges``, each is an ensemble: its median, and from where to where it goes."""
+    """Return a table with the paper's rows.
+
+    With ``ranges``, each row is an ensemble, with its median and its range.
+    """
     shown = columns(micro=micro)
     rows = []
     for sender in paper.SENDERS:
@@ -263,9 +279,9 @@ def means_table(
     senders: Sequence[paper.Sender] = paper.SENDERS,
     of: Callable[[paper.Sender], Sequence[Sequence[float]]],
 ) -> Table:
-    """Ours: a row a sender, a mean over runs a column.
+    """Return a table of simulated means over runs, with one row per sender.
 
-    ``of`` gives the values of the runs, column by column; ``possible`` is their range.
+    ``of`` gives the values of the runs, column by column. ``possible`` is their range.
     """
     rows = tuple(
         Row(
@@ -292,7 +308,7 @@ def over_time(
     runs: BySender,
     senders: Sequence[paper.Sender],
 ) -> tuple[Figure, Figure]:
-    """The first run's congestion window against time, and its queue, which is called ``queue``."""
+    """Plot the first run's congestion window and its queue, labelled ``queue``, against time."""
 
     def figure(key: str, what: str, y: Axis, of: Callable[[Measured], Sequence[float]]) -> Figure:
         lines = []
@@ -322,7 +338,7 @@ def over_time(
 def table_findings(
     *, key: str, source: str, runs: BySender, published: Callable[[paper.Sender], paper.Published]
 ) -> Iterator[Finding]:
-    """Judge, row by row, whether throughput and delay are the published ones within a few per cent."""
+    """Judge for each row whether throughput and delay are within a few per cent of the paper's."""
     quantities = [each for each in columns(micro=False) if each[0] in ("throughput", "delay")]
     for sender in paper.SENDERS:
         for what, unit, ours, theirs in quantities:

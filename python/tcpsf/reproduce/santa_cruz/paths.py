@@ -1,4 +1,7 @@
-"""What the paper left for later, about the way: a path whose delay changes, and packets that overtake each other."""
+"""Path properties that the paper leaves to later work.
+
+They are a path whose delay changes and a path that reorders packets.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +27,18 @@ QUEUE = Rows(
     columns=("time_s", "value"),
     where=(("object", (paper.FORWARD,)), ("quantity", ("queue_packets",))),
 )
-"""Of the bottleneck."""
+"""Samples of the bottleneck's queue."""
 
 PERIOD_S = 20
-"""Seconds for which the path stays as it is."""
+"""Seconds between two changes of the path."""
 ENDS_S = tuple(PERIOD_S * number for number in (1, 2, 3))
 PERIODS = (f"{paper.DELAY_MS} ms", f"{2 * paper.DELAY_MS} ms", f"{paper.DELAY_MS} ms again")
-"""One-way propagation in each."""
+"""One-way propagation delay in each period."""
 
 SHARES = (0.0, 0.01, 0.05)
-"""Of the data packets, those that are late on the last hop."""
+"""Shares of the data packets that are delayed on the last hop."""
 LATE = "20ms"
-"""Nearly four packets of the bottleneck."""
+"""Additional delay: nearly four transmission times of a packet on the bottleneck."""
 LONG_S = 60
 
 CHANGES = (
@@ -73,11 +76,10 @@ def _of_flow(run: RunSummary, column: str) -> int:
 
 
 # ---- a path that changes
-# ---------------------------------------------------------------------------------------------
 
 
 def changing(*, sender: str, duration_s: int) -> Scenario:
-    """Return the basic network whose delay doubles, and halves again, cut off after ``duration_s``.
+    """Return the basic network with a delay that doubles and halves again, up to ``duration_s``.
 
     >>> changing(sender=paper.RENO.sender, duration_s=60).link[2].delay_changes
     (DelayChange(at='20s', delay='76ms'), DelayChange(at='40s', delay='36ms'))
@@ -102,7 +104,10 @@ def changing(*, sender: str, duration_s: int) -> Scenario:
 
 
 def _path_change() -> Exhibit:
-    """What a run delivered by the end of a period is what the same run, cut off there, delivered in all."""
+    """Return the exhibit of the path changes.
+
+    The data delivered up to the end of a period is the total of the same run, ended at that time.
+    """
     cases = {
         (each.key, end): Case(
             scenario=changing(sender=each.sender, duration_s=end),
@@ -169,7 +174,6 @@ def _mean_queue(run: RunSummary, begin_s: float, end_s: float) -> float:
 
 
 # ---- out of order
-# ----------------------------------------------------------------------------------------------------
 
 
 def reordering(*, sender: str, share: float) -> Scenario:
@@ -183,7 +187,7 @@ def reordering(*, sender: str, share: float) -> Scenario:
 
 
 def resent_in_vain_percent(run: RunSummary) -> float:
-    """Of the segments sent, those sent again that had not been dropped."""
+    """Per cent of the sent segments that were retransmitted although they were not dropped."""
     dropped = sum(
         int(link["dropped_buffer_packets"])
         for link in run.links

@@ -1,4 +1,7 @@
-"""What each reading of section 3.1.2 does to Tables 2, 3 and 4: rows for Santa Cruz, one reading changed at a time."""
+"""Effect of each reading of section 3.1.2 on Tables 2, 3 and 4.
+
+The rows show Santa Cruz with one reading changed at a time.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ SECTION = "readings"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A way to read section 3.1.2, as arguments of the sender."""
+    """One reading of section 3.1.2, as arguments of the sender."""
 
     key: str
     label: str
@@ -71,7 +74,7 @@ HEADINGS = (
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return a table for each of the paper's."""
+    """Return a table for each of the paper's tables."""
     return (
         _exhibit(
             "readings",
@@ -170,7 +173,7 @@ def _heads(name: str, *, ranges: bool) -> tuple[str, ...]:
 
 
 def _cells(values: Sequence[float], published: float, unit: str) -> tuple[TableCell | str, ...]:
-    """The middle beside the paper's value, and of several their range."""
+    """The median beside the paper's value, with the range of several values."""
     middle = stats.Estimate(statistics.median(values), None, len(values))
     cell = TableCell(ours=middle, published=published, unit=unit)
     return (cell,) if len(values) == 1 else (cell, text.span(min(values), max(values)))

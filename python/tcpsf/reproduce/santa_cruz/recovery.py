@@ -1,4 +1,7 @@
-"""What section 3.2 says of recovery: several losses in one window, lost acknowledgments, no back-off of the timer."""
+"""Claims of section 3.2 on loss recovery.
+
+The topics are several losses in one window, lost acknowledgments, and a timer without back-off.
+"""
 
 from __future__ import annotations
 
@@ -26,26 +29,29 @@ FLOW = Rows(
 
 SECTION = "recovery"
 LOST = (1, 2, 3, 4, 6, 8)
-"""Packets lost of one window."""
+"""Numbers of packets lost in one window."""
 SEVERAL = 4
-"""From this many losses in one window on, Reno is expected to need a timeout."""
+"""Number of losses in one window from which on Reno should need a timeout."""
 WINDOW = 16
-"""Packets of which they are drawn: fewer than are in flight."""
+"""Range in packets from which the losses are drawn; it is less than the packets in flight."""
 FIRST = 300
-"""The packet from which on they are drawn: by then all senders have the window that the receiver allows."""
+"""First packet of that range.
+
+At this time all senders have the window that the receiver allows.
+"""
 PATTERNS = 20
 ALLOWED = 20
-"""Packets: the receiver's window. The path holds 16.5, so that no buffer overflows."""
+"""Receive window in packets; the path holds 16.5, so that no buffer overflows."""
 
 ACK_LOSSES = (0.0, 0.1, 0.3, 0.5, 0.7)
-"""Share of the acknowledgments that are lost."""
+"""Loss rates of the acknowledgments."""
 KEPT_PERCENT = 90.0
-"""What a sender keeps of its throughput that acknowledgment losses don't disturb."""
+"""Share of its throughput that a sender robust to acknowledgment losses keeps, in per cent."""
 DISTURBING = 0.5
-"""The share at which that is judged."""
+"""Loss rate at which this claim is judged."""
 
 LOSSES = (0.1, 0.2, 0.3, 0.4)
-"""Share of the data packets that are lost where the timer decides."""
+"""Loss rates of the data packets in the cases that the retransmission timer decides."""
 LONG_S = 60
 
 PATTERN_TEXT = (
@@ -81,7 +87,7 @@ HEADINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A sender that section 3.2's claims are held against."""
+    """A sender with which the claims of section 3.2 are compared."""
 
     key: str
     label: str
@@ -102,7 +108,7 @@ NO_BACK_OFF = Compared(
     "sc-3-no-back-off", "SC n=3, no back-off", SC.sender.replace(")", ", backoff=none)")
 )
 TIMED = (*FIVE[:3], SC, NO_BACK_OFF)
-"""The five senders where the timer decides."""
+"""The five senders of the cases that the retransmission timer decides."""
 
 
 def exhibits() -> tuple[Exhibit, ...]:
@@ -128,25 +134,25 @@ def _waited_s(run: RunSummary) -> float:
 
 
 def _needless(run: RunSummary) -> float:
-    """Return how many segments were retransmitted beyond what was lost."""
+    """Return the number of retransmitted segments in excess of the losses."""
     return _value(run, "retransmitted_segments") - sum(
         int(link["dropped_loss_packets"]) for link in run.links
     )
 
 
 Quantity = Callable[[RunSummary], float]
-"""A number that a run comes to."""
+"""A number derived from one run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sweep:
-    """Each sender at each value of one parameter."""
+    """Cases of each sender at each value of one parameter."""
 
     senders: Sequence[Compared]
     heads: Mapping[float, str]
-    """The parameter's values, and the column heading of each."""
+    """Values of the parameter, and the column heading of each."""
     cases: Mapping[tuple[str, float], Sequence[Case]]
-    """By the sender's key and the parameter's value."""
+    """Cases by the sender's key and the parameter's value."""
 
     def all_cases(self) -> tuple[Case, ...]:
         """Return the cases of the sweep."""
@@ -163,7 +169,7 @@ class _Sweep:
     def table(
         self, runs: Runs, of: Quantity, *, key: str, title: str, caption: str, unit: str
     ) -> Table:
-        """Return the means of a quantity: senders down, the parameter across."""
+        """Return a table of a quantity's means: a row per sender, a column per parameter value."""
         rows = tuple(
             Row(
                 label=each.label,
@@ -196,11 +202,10 @@ def _with_loss(scenario: Scenario, link: str, loss: MaskLoss | PacketLoss) -> Sc
 
 
 # ---- several losses in one window
-# ------------------------------------------------------------------------------------
 
 
 def pattern(lost: int, number: int) -> str:
-    """Return a mask by which ``lost`` packets of one window are lost; the ``number``-th that is drawn.
+    """Return a mask that drops ``lost`` packets of one window; ``number`` selects the drawing.
 
     >>> mask = pattern(3, 0)
     >>> mask.count("1"), mask.index("1") // 2 >= FIRST, len(mask.split(",")) <= FIRST + WINDOW
@@ -213,7 +218,7 @@ def pattern(lost: int, number: int) -> str:
 
 
 def burst(*, sender: str, mask: str) -> Scenario:
-    """Return the basic network with a bounded window, whose last hop drops what the mask says."""
+    """Return the basic network with a bounded window and a last hop that drops by the mask."""
     network = _with_loss(paper.basic(sender=sender), "last", MaskLoss(drops=mask))
     return unwatched(
         replace(network, tcp=replace(network.tcp, receive_buffer=f"{ALLOWED * paper.MSS}B"))
@@ -291,11 +296,10 @@ def _burst_claims(sweep: _Sweep, runs: Runs) -> Iterator[Finding]:
 
 
 # ---- lost acknowledgments
-# -------------------------------------------------------------------------------------------
 
 
 def without_acks(*, sender: str, share: float) -> Scenario:
-    """Return the basic network whose line back loses this share of the acknowledgments."""
+    """Return the basic network whose return path loses this share of the acknowledgments."""
     network = paper.basic(sender=sender, spread="1s")
     return unwatched(
         _with_loss(network, paper.BACK, PacketLoss(probability=share)) if share else network
@@ -341,7 +345,7 @@ def _ack_loss_claims(sweep: _Sweep, runs: Runs) -> Iterator[Finding]:
     lossy = {each: sweep.at(runs, each, DISTURBING, _mbps) for each in (SC, RENO)}
 
     def reduction(each: Compared) -> stats.Estimate | None:
-        """By how many per cent ACK loss reduces the throughput."""
+        """Reduction of the throughput by acknowledgment loss, in per cent."""
         return stats.gain(lossy[each], sweep.at(runs, each, 0.0, _mbps))
 
     share = f"{100 * DISTURBING:g} %"
@@ -371,7 +375,6 @@ def _ack_loss_claims(sweep: _Sweep, runs: Runs) -> Iterator[Finding]:
 
 
 # ---- no back-off
-# -----------------------------------------------------------------------------------------------------
 
 
 def lossy(*, sender: str, share: float) -> Scenario:

@@ -1,4 +1,4 @@
-"""Section 4.2: data on the way back. Table 3, Fig. 11."""
+"""Section 4.2: data traffic on the return path (Table 3, Fig. 11)."""
 
 from __future__ import annotations
 
@@ -40,14 +40,17 @@ WHY = (
 ALONE = "reno-alone"
 """Reno without traffic on the return path."""
 SHOWN_MS = 10
-"""Access lines of the runs in Fig. 11."""
+"""Delay of the access links in the runs of Fig. 11, in milliseconds."""
 
 BySplit = Mapping[tuple[str, int], Sequence[Measured]]
-"""By sender's key and delay of the access lines."""
+"""Measurements by sender's key and delay of the access links."""
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return the section's exhibits: an ensemble over the way the delay is split and the moment when B starts."""
+    """Return the section's exhibits.
+
+    They are ensembles over the split of the delay and the start time of B.
+    """
     cases = {
         (each.key, split): case(paper.reverse(sender=each.sender, access_ms=split))
         for each in paper.SENDERS
@@ -67,7 +70,7 @@ def exhibits() -> tuple[Exhibit, ...]:
             each.key: [run for split in paper.SPLITS_MS for run in by_split[each.key, split]]
             for each in paper.SENDERS
         }
-        # There is no chance in it, so each run of the ensemble has the same one beside it.
+        # The run without reverse traffic is deterministic, so every run of the ensemble uses it.
         return {**ensemble, ALONE: read(runs, alone) * len(ensemble["reno"])}
 
     def one(key: str, build: Callable[[Runs], Part]) -> Exhibit:

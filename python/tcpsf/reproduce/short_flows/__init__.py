@@ -1,4 +1,7 @@
-"""Cardwell, Savage and Anderson's paper: its simulated figures; `transfers` measures Figs. 17 to 20 on live kernels."""
+"""Evaluation of the short-flow paper by Cardwell, Savage and Anderson.
+
+Most modules simulate its figures. `transfers` measures Figs. 17 to 20 on live kernels.
+"""
 
 from __future__ import annotations
 

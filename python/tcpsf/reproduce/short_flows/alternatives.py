@@ -1,4 +1,7 @@
-"""Section 3.2: a larger window, several flows, larger segments and faster growth, when packets are lost."""
+"""Section 3.2: alternatives to a standard sender under packet loss.
+
+They are a larger window, several flows, larger segments and faster growth.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +21,20 @@ from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.reproduce.short_flows.trials import Array, Setting, Trials
 
 SIZES = (4000, 8000, 16_000, 32_000, 64_000, 128_000)
-"""Bytes in all: whole numbers of bytes for each of four flows."""
+"""Total transfer sizes in bytes; each of four flows gets a whole number of bytes."""
 JUDGED = 32_000
-"""Bytes: the size that claims are about."""
+"""Transfer size in bytes to which the claims refer."""
 ALIKE = 2.0
-"""Round trips that ways may differ by and go as alike, as in the closed model's claim."""
+"""Tolerance in round trips for equal results.
+
+The claim of the closed model has the same tolerance.
+"""
 FLOWS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """One way to send, as in Fig. 2."""
+    """One sending method of Fig. 2."""
 
     key: str
     label: str
@@ -38,22 +44,25 @@ class Way:
     ack_every: int = 2
 
     def assumed(self, setting: Setting) -> Assumptions:
-        """Return what it assumes."""
+        """Return the assumptions of the method."""
         sender = f"reno / full / iw={self.window}"
         return replace(
             setting.assumed, sender=sender, initial_window=self.window, ack_every=self.ack_every
         )
 
     def point(self, size: int, loss: float) -> Point:
-        """Return what each of its flows does."""
+        """Return the transfer of each of its flows."""
         return Point(size=size // self.flows, mss=self.mss, loss=loss)
 
     def case(self, setting: Setting, size: int, loss: float) -> Case:
-        """Return its case."""
+        """Return the case of the method."""
         return _setting(setting, loss).case(self.point(size, loss), self.assumed(setting))
 
     def trials(self, setting: Setting, runs: Runs, size: int, loss: float) -> Trials:
-        """Return its transfers; several flows at once are one, which ends with the last of them."""
+        """Return the transfers of the method.
+
+        Several simultaneous flows count as one transfer, which ends with the last of them.
+        """
         seen = (
             _setting(setting, loss).seen(self.point(size, loss), runs, self.assumed(setting)).trials
         )
@@ -61,7 +70,7 @@ class Way:
 
 
 def _setting(setting: Setting, loss: float) -> Setting:
-    """Without loss there is no chance: a few transfers say all."""
+    """Return the setting, with few trials without loss, because such runs are deterministic."""
     return setting if loss else replace(setting, trials=2 * FLOWS)
 
 
@@ -77,7 +86,10 @@ WAYS = (
     LARGE,
 )
 ALIKE_WAYS = (WINDOW, PARALLEL, LARGE)
-"""Those that are equal without loss, since w, k and MSS stand side by side in (1)."""
+"""Methods that are equal without loss.
+
+Equation (1) contains w, k and MSS only as a product.
+"""
 
 LOSS = Point().loss
 Found = Mapping[tuple[str, int, float], Trials]
@@ -223,7 +235,7 @@ def _findings(found: Found) -> Iterator[Finding]:
 
 
 def _range(found: Sequence[Trials], rtt: float) -> stats.Estimate:
-    """By how many round trips the medians differ."""
+    """Largest difference between the medians, in round trips."""
     rows: Array = np.stack([each.medians for each in found])
     values = (rows.max(axis=0) - rows.min(axis=0)) / rtt
     return stats.resampled(float(values[0]), values[1:].tolist(), min(map(len, found)))

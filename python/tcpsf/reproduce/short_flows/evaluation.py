@@ -1,4 +1,4 @@
-"""The simulated part of the short-flow paper: its figures and tables, and what it claims of them."""
+"""The simulated part of the short-flow paper: its figures and tables, and its claims about them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ SCALES = {
     "quick": Scale("quick", 1, f"{simulated.duration_s(simulated.TRIALS)}s"),
     "full": Scale("full", 5, f"{simulated.duration_s(simulated.TRIALS)}s"),
 }
-"""A run has the paper's 4000 transfers for each point; it found that 10 000 give no other results."""
+"""Scales; a run has the paper's 4000 transfers for each point.
+
+The paper found that 10 000 transfers give the same results.
+"""
 
 READ: dict[Readings, str] = {
     "text": "T₀ and the minimum timeout are 1 s.",
@@ -54,7 +57,7 @@ HEADLINE = (
 """Keys of the paper's main claims."""
 
 MEASURED = tuple(host.key for host in paper.HOSTS)
-"""Figures that are measured on live kernels, by `transfers`."""
+"""Figures that `transfers` measures on live kernels."""
 
 WHY: dict[Readings, str] = {
     "text": (
@@ -114,10 +117,11 @@ def prepare(
     seed: int = 1,
     only: Sequence[str] = (),
 ) -> Evaluation:
-    """Find out which runs are needed.
+    """Find the necessary runs and return the evaluation.
 
-    Runs use the seeds ``seed``, ``seed + 1``, … ``readings`` says which timer TCP and the models have, and over which
-    points fits are taken. ``only`` names figures and tables by their keys, such as ``fig-7``.
+    Runs use the seeds ``seed``, ``seed + 1``, … ``readings`` selects the timer of TCP and the
+    models, and the points over which fits are taken. ``only`` names figures and tables by their
+    keys, such as ``fig-7``.
 
     >>> len(prepare(only=["fig-7"]).plan.runs)
     8

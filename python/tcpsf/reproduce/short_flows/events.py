@@ -1,4 +1,7 @@
-"""Sections 4.2 and 5.3: how many reductions of the window a transfer has, and what each costs (Figs. 14 to 16)."""
+"""Sections 4.2 and 5.3: window reductions of a transfer (Figs. 14 to 16).
+
+The figures show the number of reductions and the cost of each.
+"""
 
 from __future__ import annotations
 
@@ -23,20 +26,26 @@ from tcpsf.reproduce.short_flows.trials import RESAMPLES, Seen, Setting, Trials
 
 SHOWN = {14: ("10 kB", Point()), 15: ("128 kB", Point(size=128_000))}
 APART = 0.1
-"""Total variation up to which a law describes a distribution very well, chosen beforehand."""
+"""Largest total variation at which a law describes a distribution "very well".
+
+It was chosen before the results were seen.
+"""
 MOST = 0.9
 """Share of timeouts from which on transfers hardly ever use fast retransmit."""
 
 
 COSTLY = Point(size=64_000)
-"""Fig. 16."""
+"""The point of Fig. 16."""
 ENOUGH = 30
-"""Transfers of one number of reductions, without which their median and mean are not shown."""
+"""Smallest number of transfers for a median and a mean.
+
+It applies to the transfers with the same number of reductions.
+"""
 SCATTER = 1000
-"""Transfers drawn as points."""
+"""Number of transfers plotted as points."""
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
 ASIDE = 0.35
-"""How far points of one number stand apart, to either side."""
+"""Horizontal spread of the points with the same number of reductions, to either side."""
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
@@ -69,7 +78,7 @@ def _part(number: int, setting: Setting, runs: Runs) -> Part:
 
 
 def binomial(segments: int, chance: float, most: int) -> list[float]:
-    """Probabilities of 0, 1, … ``most`` losses among so many segments.
+    """Return the probabilities of 0, 1, … ``most`` losses among a number of segments.
 
     >>> [round(each, 3) for each in binomial(2, 0.5, 2)]
     [0.25, 0.5, 0.25]
@@ -110,12 +119,12 @@ def _figure(number: int, seen: Seen) -> Figure:
 
 
 def _apart(shares: Sequence[float], law: Sequence[float]) -> float:
-    """Total variation between a distribution and a law that goes on beyond it."""
+    """Total variation between a distribution and a law that has further, higher values."""
     return 0.5 * (sum(abs(a - b) for a, b in zip(shares, law, strict=True)) + 1.0 - sum(law))
 
 
 def variation(seen: Seen) -> stats.Estimate:
-    """Total variation between the reductions and the binomial law."""
+    """Total variation between the number of reductions and the binomial law."""
     trials = seen.trials
     counts = np.asarray(_counts(trials), dtype=np.float64)
     shares = counts / counts.sum()
@@ -172,7 +181,7 @@ def _findings(number: int, seen: Seen) -> Iterator[Finding]:
 
 
 def by_events(trials: Trials) -> dict[int, Trials]:
-    """Return the trials without a lost SYN by their number of reductions, where there are `ENOUGH`."""
+    """Return the trials without a lost SYN by number of reductions, if there are `ENOUGH`."""
     quick = trials.syn_timeouts == 0
     found = {
         count: trials.chosen(quick & (trials.events == count))
@@ -191,8 +200,8 @@ def _costs(seen: Seen) -> Part:
 def _figure_16(trials: Trials, columns: Mapping[int, Trials]) -> Figure:
     quick = np.flatnonzero(trials.syn_timeouts == 0)
     drawn = quick[:SCATTER]
-    # Multiples of the golden ratio, without their whole part, are spread evenly however many there
-    # are.
+    # The fractional parts of the multiples of the golden ratio are spread evenly for any number
+    # of points.
     beside = (2.0 * ((np.arange(len(drawn)) * GOLDEN) % 1.0) - 1.0) * ASIDE
     counts = list(columns)
     return Figure(
@@ -244,7 +253,10 @@ def _findings_16(columns: Mapping[int, Trials]) -> Iterator[Finding]:
 
 
 def _costlier(columns: Mapping[int, Trials]) -> stats.Estimate | None:
-    """Mean cost of a reduction in the upper half of the numbers less that in the lower; the columns are independent."""
+    """Mean cost of one more reduction in the upper half of their numbers minus that in the lower.
+
+    The halves meet at the middle number of reductions. The columns are independent.
+    """
     counts = list(columns)
     if len(counts) < 3:
         return None

@@ -1,4 +1,7 @@
-"""Section 5.4: reasons for the fit of the steady-state model for short transfers, each reason put to the test."""
+"""Section 5.4: reasons for the fit of the steady-state model to short transfers.
+
+Each reason is tested.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +22,30 @@ from tcpsf.reproduce.plan import Runs
 from tcpsf.reproduce.short_flows.trials import Array, Seen, Setting, of_medians
 
 SIGNIFICANT = 0.2
-"""Share of the time from which timeouts are a significant part of it, chosen beforehand."""
+"""Share of the transfer time from which on timeouts are "significant".
+
+It was chosen before the results were seen.
+"""
 MODERATE, SEVERE = 0.05, 0.1
-"""Loss from which on that is judged; and from which on a period between timeouts should be short."""
+"""Loss rates at which the claims are judged.
+
+From the first on, timeouts are judged. From the second on, the period between timeouts should be
+short.
+"""
 SHORT = 10.0
-"""Segments from timeout to timeout that are few: a slow start of four or five rounds."""
+"""Largest number of segments in a short period between timeouts.
+
+It corresponds to four or five rounds of slow start.
+"""
 HANDSHAKE = 0.001, (10_000, 128_000)
-"""Loss and sizes of the example of Figs. 12 and 13."""
+"""Loss rate and sizes of the example of Figs. 12 and 13."""
 WINDOWS = (4, 8, 16, 32, 64)
-"""KB: what the paper calls typical."""
+"""Receive windows in KB that the paper calls typical."""
 EXAMPLE = Point(size=128_000, loss=0.0001)
 LIMITED = 32
-"""KB of the paper's example."""
+"""Receive window of the paper's example, in KB."""
 SMALL_FACTOR = 3.0
-"""What "a factor of two or three" has at the most."""
+"""Upper limit of "a factor of two or three"."""
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
@@ -62,7 +75,10 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
 
 
 def _limited(setting: Setting, kilo: int) -> Assumptions:
-    """64 KB is one byte more than a window without scaling can have."""
+    """Return the assumptions with this receive window.
+
+    64 KB is one byte more than a window without window scaling allows.
+    """
     return replace(setting.assumed, receive_buffer=min(kilo * paper.KB, 65_535))
 
 
@@ -77,14 +93,17 @@ def _claim(key: str, claim: str, published: str, judged: judge.Judged) -> Findin
 
 
 def waiting(seen: Seen) -> stats.Estimate | None:
-    """Share of the time after the handshake in which the sender waited for its timer, of transfers that lost no SYN."""
+    """Share of the time after the handshake in which the sender waited for its timer.
+
+    It is over the transfers without a lost SYN.
+    """
     quick = seen.trials.syn_timeouts == 0
     times = seen.trials.seconds[quick] - seen.point.rtt
     return stats.ratio(seen.trials.waited_s[quick].tolist(), times.tolist(), possible=stats.SHARE)
 
 
 def between(seen: Seen) -> stats.Estimate | None:
-    """Segments sent for each timeout."""
+    """Segments sent per timeout."""
     return stats.ratio(
         seen.trials.segments.tolist(), seen.trials.timeouts.tolist(), possible=stats.POSITIVE
     )

@@ -1,4 +1,7 @@
-"""How near the closed models come to measured transfers, with what the transfers themselves tell of their path."""
+"""Differences between the closed models and measured transfers.
+
+The parameters of the path come from the transfers themselves.
+"""
 
 from __future__ import annotations
 
@@ -24,29 +27,35 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 SYN_TIMEOUT_S = 1.0
-"""After which Linux repeats a SYN: RFC 6298's first timeout."""
+"""Time in seconds after which Linux repeats a SYN: the first timeout of RFC 6298."""
 LATE = 2.5
-"""Round trips: two are the least until the first byte, so past this the handshake or the request was lost."""
+"""Time to the first byte, in round trips, from which on the handshake or the request was lost.
+
+The minimum is two round trips.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Path:
-    """What the models are told of a path, as measured."""
+    """Measured parameters of a path, which the models take."""
 
     mss: float
-    """Bytes."""
+    """Maximum segment size in bytes."""
     rtt_s: float
     rto_s: float
     loss: float
     """Share of the server's packets that were dropped."""
     loss_back: float
-    """The same of the clients'."""
+    """Share of the clients' packets that were dropped."""
     window: float
-    """Bytes."""
+    """Receive window in bytes."""
 
 
 def path(live: Live) -> Path:
-    """Read it from the sender's records, the clients' sockets and the emulator."""
+    """Return the parameters of a path.
+
+    They are from the sender's records, the clients' sockets and the emulator.
+    """
     flows = live.answered
     windows = flows["window_bytes"].drop_nulls().to_list()
     segments = flows["segment_bytes"].drop_nulls().to_list()
@@ -75,12 +84,12 @@ Curve = Callable[[Array, Path], Array]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """A closed model with the parameters that a path does not tell."""
+    """A closed model with the parameters that a path does not determine."""
 
     key: str
     label: str
     seconds: Curve
-    """Times of transfers of these sizes."""
+    """Function that returns the times of transfers of given sizes."""
 
 
 def _lossless(ack_every: float) -> Curve:
@@ -147,34 +156,41 @@ LOSSLESS_2 = Model(key="lossless-2", label="(1), r = 2", seconds=_lossless(1.0))
 SHORT_2 = Model(key="short-2", label="(14), r = 2", seconds=_short(1.0))
 LATENCY_2 = Model(key="latency-2", label="of 2000, r = 2", seconds=_latency(1.0))
 MODELS = (LOSSLESS, STEADY, STEADY_FULL, SHORT, LOSSLESS_2, SHORT_2, LATENCY_2)
-"""The paper's three with its parameters; Padhye's full form in (4); a window that doubles; the refinement of 2000."""
+"""The models.
+
+They are the paper's three with its parameters, Padhye's full form in (4), a window that doubles,
+and the refinement of 2000.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """The transfers of a cell that completed."""
+    """The completed transfers of a cell."""
 
     path: Path
     bytes: Array
-    """With the answer's head."""
+    """Transfer sizes in bytes, including the header of the response."""
     seconds: Array
     resent: Array
-    """Segments that the sender sent again."""
+    """Segments that the sender retransmitted."""
     clean: Array
-    """1.0 where nothing was lost that either end noticed: no segment sent again, and an answer in time."""
+    """1.0 for a transfer without a detected loss.
+
+    No segment was retransmitted, and the first byte arrived in time.
+    """
 
     @property
     def lossy(self) -> Array:
-        """1.0 where the sender sent a segment again."""
+        """1.0 for a transfer with a retransmission."""
         return np.asarray(self.resent > 0, dtype=np.float64)
 
     def logs(self, model: Model) -> Array:
-        """ln(time/model) of each transfer."""
+        """Logarithm ln(time/model) of each transfer."""
         return np.asarray(np.log(self.seconds / model.seconds(self.bytes, self.path)))
 
 
 def seen(live: Live) -> Seen:
-    """Read a cell's transfers."""
+    """Return the completed transfers of a cell."""
     import polars as pl
 
     flows = live.answered.filter(pl.col("completion_s").is_not_null())
@@ -209,17 +225,20 @@ def off(found: Seen, model: Model, *, where: Array | None = None) -> stats.Estim
 
 
 def bias(found: Seen, model: Model) -> stats.Estimate | None:
-    """Mean ln(time/model): above 0 where transfers take longer than the model says."""
+    """Mean ln(time/model); it is positive if transfers take longer than in the model."""
     return _over(found.logs(model), None)
 
 
 def nearer(found: Seen, ours: Model, theirs: Model) -> stats.Estimate | None:
-    """By how much ``ours`` is less off than ``theirs``, in pairs."""
+    """Decrease of |ln(time/model)| from ``theirs`` to ``ours``; transfers compared in pairs."""
     return _over(np.abs(found.logs(theirs)) - np.abs(found.logs(ours)), None)
 
 
 def spread(found: Seen, where: Array) -> stats.Estimate | None:
-    """Mean |ln| of how far times are from what transfers without a loss take, size for size by the shape of (1)."""
+    """Mean absolute deviation of ln(time) from that of transfers without a loss.
+
+    Times are divided by equation (1) at their size; the reference is the median without a loss.
+    """
     logs = found.logs(LOSSLESS)
     without = logs[found.clean > 0.0]
     return _over(np.abs(logs - np.median(without)), where, stats.POSITIVE) if without.size else None
@@ -232,7 +251,7 @@ def _over(values: Array, where: Array | None, possible: Ends = EVERYTHING) -> st
 
 
 def longer(found: Seen, model: Model) -> stats.Estimate | None:
-    """Geometric mean of time/model, by linearisation."""
+    """Geometric mean of time/model, with an interval by linearization."""
     told = bias(found, model)
     if told is None:
         return None
@@ -245,11 +264,11 @@ def longer(found: Seen, model: Model) -> stats.Estimate | None:
 
 
 BIN_BYTES = 8000
-"""Of sizes that are put together: sixteen of them."""
+"""Width of a size bin in bytes; there are sixteen bins."""
 
 
 def by_size(found: Seen) -> list[tuple[float, list[float]]]:
-    """Times of the transfers by their size: the middle of each bin, and what is in it."""
+    """Return the middle of each size bin and the times of its transfers."""
     edges = range(0, paper.SIZES[-1], BIN_BYTES)
     inside = np.minimum(found.bytes // BIN_BYTES, len(edges) - 1)
     return [
@@ -260,7 +279,10 @@ def by_size(found: Seen) -> list[tuple[float, list[float]]]:
 
 
 def off_medians(found: Seen, model: Model) -> stats.Estimate | None:
-    """Mean |ln(median/model)| over the sizes that are put together: how off the model is, less how transfers differ."""
+    """Mean |ln(median/model)| over the size bins.
+
+    Unlike `off`, it does not contain the differences between transfers.
+    """
     bins = by_size(found)
     sizes = np.asarray([middle for middle, _ in bins])
     medians = np.asarray([np.median(times) for _, times in bins])

@@ -1,4 +1,7 @@
-"""Figs. 5 and 6: how widely the times of equal transfers are spread, and what sets apart those after six seconds."""
+"""Figs. 5 and 6: the distribution of the times of equal transfers.
+
+The figures also show the difference between transfers before and after six seconds.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,9 @@ from tcpsf.reproduce.short_flows.trials import Array, Seen, Setting, Trials
 MODERATE = Point()
 SEVERE = Point(mss=536, loss=0.1)
 WIDTH_S = 0.5
-"""Of a bar."""
+"""Width of a bar in seconds."""
 LAST_S = 30.0
-"""Where the histograms end."""
+"""Upper end of the histograms in seconds."""
 SHOWN = {5: ("MSS 1460, loss 5 %", MODERATE), 6: ("MSS 536, loss 10 %", SEVERE)}
 
 
@@ -89,7 +92,10 @@ def _summary(seconds: Array) -> tuple[float, float, float]:
 
 
 def _estimates(trials: Trials) -> tuple[stats.Estimate, Array]:
-    """Standard deviation of the times; and median, mean and standard deviation of resampled trials, a row each."""
+    """Return the standard deviation of the times, and statistics of resampled trials.
+
+    Each row holds the median, the mean and the standard deviation of one resampled set.
+    """
     rows = trials.bootstrap(_summary)
     return stats.resampled(trials.deviation(), rows[:, 2].tolist(), len(trials)), rows
 

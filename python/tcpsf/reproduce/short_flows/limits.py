@@ -1,4 +1,7 @@
-"""Section 7: effects outside the models. Slow lines, other senders than Reno, losses that are not independent."""
+"""Section 7: effects outside the models.
+
+They are slow links, senders other than Reno, and correlated losses.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +25,17 @@ from tcpsf.reproduce.short_flows.sweeps import fit
 from tcpsf.reproduce.short_flows.trials import Seen, Setting, of_medians
 
 MODEM, MODEM_TRIP_S = "28.8kb/s", 0.7
-"""Section 3.3.1."""
+"""Rate and round-trip time of the modem of section 3.3.1."""
 PIPE = 7500
-"""Bytes up to which the model should fit the modem, section 3.3.1."""
+"""Largest size in bytes at which the model should fit the modem (section 3.3.1)."""
 MODEM_SIZES = (500, 1000, 2000, 4000, 6000, 8000, 16_000, 24_000, 32_000)
 UNDISTURBED = 2
-"""Transfers where nothing is random."""
+"""Number of transfers in a deterministic run."""
 DRAIN = 50, 1500, 155e6
-"""Packets of so many bytes, and bits per second: the text's example of a queue that does not matter."""
+"""The text's example of a negligible queue.
+
+The values are its packets, the bytes of a packet, and the link rate in bits per second.
+"""
 DRAIN_MS = 4.0
 
 SENDERS: Mapping[str, str] = {
@@ -39,10 +45,13 @@ SENDERS: Mapping[str, str] = {
     "reno+sack": "SACK",
     "vegas": "Vegas",
 }
-"""FACK is not among ours."""
+"""Senders of the section; tcpsf has no FACK."""
 SIZES = (4000, 8000, 16_000, 32_000, 64_000, 128_000)
 RUNS = (1.0, 1.5, 2.0, 4.0)
-"""Mean number of packets lost in a row; 1: a loss ends with its packet, so losses are nearly independent."""
+"""Mean numbers of consecutive packets lost.
+
+With 1, a loss ends with its packet, so losses are nearly independent.
+"""
 LONG = Point(size=128_000)
 
 
@@ -87,7 +96,7 @@ def _claim(
     return judge.finding(key=key, claim=claim, source=told, published=published, judged=judged)
 
 
-# A slow line
+# A slow link
 
 
 def _modem(seen: Sequence[Seen]) -> Part:

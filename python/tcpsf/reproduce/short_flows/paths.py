@@ -1,4 +1,7 @@
-"""Table 1: the paths of section 6 with their rates; whether the receiver's window limited them."""
+"""Table 1: the paths of section 6 with their rates.
+
+The exhibit shows whether the receive window limited them.
+"""
 
 from __future__ import annotations
 
@@ -21,38 +24,41 @@ from tcpsf.reproduce.short_flows.sweeps import fit
 from tcpsf.reproduce.short_flows.trials import Seen, Setting, of_medians
 
 MEGABYTE = 1_000_000
-"""Bytes of the transfer that the sustained bandwidth was sampled with."""
+"""Bytes of the transfer from which the sustained bandwidth was sampled."""
 SIZES = (4000, 16_000, 32_000, 64_000, 96_000, 128_000)
-"""Bytes: within those of Figs. 17 to 20."""
+"""Transfer sizes in bytes, within the range of Figs. 17 to 20."""
 FEW = 100
-"""Transfers of a megabyte: loss is rare, and the paper has one."""
+"""Number of transfers of a megabyte: loss is rare, and the paper has one transfer."""
 FULL = 0.8
-"""Share of a line's rate from which on a long transfer uses it."""
+"""Share of a link's rate from which on a long transfer uses the link fully."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Path:
-    """A row of Table 1 with the loss and the window of its figure."""
+    """A row of Table 1 with the loss rate and the window of its figure."""
 
     sample: Sample
     host: Host
 
     @property
     def name(self) -> str:
-        """As in the table."""
+        """The path's name in the table."""
         return self.sample.name
 
     @property
     def rate(self) -> float:
-        """Bytes per second of the sustained bandwidth."""
+        """Sustained bandwidth in bytes per second."""
         return float(self.sample.sustained_kb * paper.KB)
 
     def point(self, size: int) -> Point:
-        """Return a transfer on it."""
+        """Return a transfer on the path."""
         return Point(size=size, rtt=self.sample.ping_ms / 1000.0, loss=self.host.loss)
 
     def assumed(self, setting: Setting, *, line: bool) -> Assumptions:
-        """Return what holds on it; with ``line`` that has the rate of the sustained bandwidth, headers on top."""
+        """Return the assumptions about the path.
+
+        With ``line``, the link has the rate of the sustained bandwidth, plus the headers.
+        """
         bits = 8.0 * self.rate * (paper.MSS + 40) / paper.MSS
         return replace(
             setting.assumed,
@@ -91,7 +97,7 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What was simulated of a path, without a rate and with that of Table 1."""
+    """Simulated results of a path, without a rate limit and with the rate of Table 1."""
 
     path: Path
     long: tuple[Seen, Seen]
@@ -99,7 +105,7 @@ class Found:
 
     @property
     def sustained(self) -> tuple[stats.Estimate, stats.Estimate]:
-        """KB/s of a megabyte, by the median time."""
+        """Throughput of a megabyte in KB/s, from the median time."""
         first, second = (
             of_medians([seen], lambda rows: np.asarray(MEGABYTE / paper.KB / rows[0]))
             for seen in self.long
@@ -108,12 +114,12 @@ class Found:
 
     @property
     def limit_kb(self) -> float:
-        """KB/s that the window allows."""
+        """Throughput limit of the window in KB/s."""
         return float(self.long[0].assumed.receive_buffer or 0) / self.path.point(1).rtt / paper.KB
 
     @property
     def mathis_kb(self) -> float:
-        """KB/s of congestion avoidance with the loss of the figure, by Mathis et al."""
+        """Throughput of congestion avoidance in KB/s at the figure's loss rate (Mathis et al.)."""
         point = self.path.point(1)
         return float(sf.mathis(point.loss, rtt=point.rtt, mss=point.mss, ack_every=2.0)) / paper.KB
 

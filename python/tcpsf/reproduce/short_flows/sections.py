@@ -1,4 +1,4 @@
-"""Figs. 17 to 20 as measured, the models drawn over them, and what the text says of both."""
+"""Figs. 17 to 20 as measured, with the curves of the models and the claims of the text."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 Cells = Mapping[Cell, "Live"]
 AllSeen = Mapping[Cell, Seen]
 Read = Callable[[Seen, fits.Model], stats.Estimate | None]
-"""What a table of fits has of a cell and a model."""
+"""A quantity of a cell and a model in a table of fits."""
 
 CURVE_BYTES = tuple(range(2000, paper.SIZES[-1] + 1, 2000))
 ENOUGH = 20
-"""Transfers with a loss, without which a path says nothing about them."""
+"""Smallest number of transfers with a loss from which a path's results are judged."""
 ALIKE = 0.05
-"""Share: how near two mean times shall be to go as the same."""
+"""Relative difference up to which two mean times are regarded as equal."""
 NAMED = {"kernel": "the kernel", "ours": "tcpsf"}
 HEADLINE = (
     "short-flows-lossless-kernel",
@@ -49,7 +49,7 @@ WHY = (
 
 
 def sections(cells: Cells) -> tuple[Section, ...]:
-    """Return the figures with their parameters, and the fits with what is said of them."""
+    """Return the figures with their parameters, and the fits with their findings."""
     found = {cell: fits.seen(live) for cell, live in cells.items()}
     measured = Section(
         key="short-flows",

@@ -1,4 +1,4 @@
-"""What the text leaves open, changed one at a time: how much of the fits hangs on it."""
+"""Sensitivity of the fits to the assumptions that the text leaves open, changed one at a time."""
 
 from __future__ import annotations
 
@@ -26,20 +26,23 @@ from tcpsf.reproduce.short_flows.trials import (
 
 FIGURES = (7, 10, 11)
 SETS = 1000
-"""Resampled sets of trials for the ratio of Fig. 5: enough for intervals of 95 %."""
+"""Resampled sets of trials for the ratio of Fig. 5; they suffice for intervals of 95 %."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variation:
-    """One assumption made otherwise."""
+    """One changed assumption."""
 
     label: str
     changed: Mapping[str, Any] = field(default_factory=dict)
-    """Of `Assumptions`."""
+    """Changed fields of `Assumptions`."""
     own_timer: bool = False
-    """T₀ of the models is the timeout that the trials of each point had, in place of that assumed."""
+    """Whether T₀ of the models is the measured timeout of each point.
+
+    Otherwise it is the assumed timeout.
+    """
     at_sender: bool = False
-    """Time runs until the sender knows that everything arrived."""
+    """Whether the time ends when the sender knows that everything arrived."""
 
     def of(self, assumed: Assumptions) -> Assumptions:
         """Return the assumptions with the change."""
@@ -85,7 +88,7 @@ VARIATIONS = (
 
 
 def variations(assumed: Assumptions) -> tuple[Variation, ...]:
-    """Return the variations that are possible: no timeout is below a tick of the clock."""
+    """Return the possible variations; no timeout is below a tick of the clock."""
     return tuple(each for each in VARIATIONS if each.of(assumed).tick_s <= each.of(assumed).rto_s)
 
 
@@ -178,6 +181,6 @@ def _fit(variation: Variation, points: Sequence[Seen], number: Model) -> stats.E
 
 
 def _timer(trials: Trials) -> float:
-    """Mean timeout of the trials whose timer was not backed off, or of all."""
+    """Mean timeout of the trials whose timer never expired, or of all trials if there are none."""
     calm = trials.rto_s[trials.timeouts == 0]
     return float((calm if calm.size else trials.rto_s).mean())

@@ -1,4 +1,7 @@
-"""Section 5.2: what the size, the MSS, the round trip and the loss rate do to the time (Figs. 7 to 13)."""
+"""Section 5.2: completion time against size, MSS, round-trip time and loss rate.
+
+The exhibits are Figs. 7 to 13.
+"""
 
 from __future__ import annotations
 
@@ -38,18 +41,21 @@ from tcpsf.reproduce.short_flows.trials import (
 )
 
 STRAIGHT = 0.98
-"""R² of what goes as linear, chosen beforehand."""
+"""R² from which on a curve is regarded as linear, chosen before the results were seen."""
 RARE = 0.01
-"""Loss below which (4) is "a factor of two or three off"."""
+"""Loss rate below which (4) is "a factor of two or three off"."""
 LESS_BACK, MORE_BACK = Point(loss_back=0.04), Point(loss_back=0.06)
-"""A little less and a little more loss on the return path than there, section 5.2.4."""
+"""Points with a return-path loss rate slightly below and above that of the forward path.
+
+Section 5.2.4 compares the two directions.
+"""
 CURVE = 60
-"""Points of a model's curve."""
+"""Number of points of a model's curve."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """A figure: one quantity varies."""
+    """A figure in which one quantity varies."""
 
     number: int
     what: str
@@ -61,21 +67,21 @@ class Sweep:
 
     @property
     def key(self) -> str:
-        """By which the figure goes."""
+        """Key of the figure."""
         return f"fig-{self.number}"
 
     @property
     def source(self) -> str:
-        """Where the paper has it."""
+        """Place of the figure in the paper."""
         return f"{paper.SHORT}, Fig. {self.number}"
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """What is simulated."""
+        """Return the simulated points."""
         return tuple(self.point(value) for value in self.values)
 
     def seen(self, setting: Setting, runs: Runs) -> list[Seen]:
-        """Return its points' trials."""
+        """Return the results of the points."""
         return [setting.seen(point, runs) for point in self.points]
 
 
@@ -152,7 +158,7 @@ def _figure(sweep: Sweep, seen: Sequence[Seen]) -> Figure:
 
 
 def statistics(across: Sequence[float], seen: Sequence[Seen]) -> Iterator[Series]:
-    """Yield the lines that the paper draws of its trials."""
+    """Yield the curves of the trials' statistics that the paper plots."""
     for name in STATISTICS:
         key = "80" if name == "80 %" else name
         yield series(key, name, list(across), [each.trials.statistic(name) for each in seen])
@@ -175,7 +181,7 @@ def models(seen: Sequence[Seen], number: Model) -> list[float]:
 
 
 def fit(seen: Sequence[Seen], number: Model) -> stats.Estimate | None:
-    """How far a model is off the medians of those points over which fits are taken."""
+    """Mean deviation of a model from the medians of the points over which fits are taken."""
     chosen = fitted(seen)
     return off(chosen, models(chosen, number))
 
@@ -263,13 +269,13 @@ def _figure_8(sweep: Sweep, seen: Sequence[Seen]) -> Iterator[Finding]:
 
 
 def _apart(large: Seen, small: Seen, number: Model) -> stats.Estimate:
-    """By how much ln(median/model) is above that of another point."""
+    """Difference of ln(median/model) between two points."""
     told = math.log(large.model(number) / small.model(number))
     return of_medians([large, small], lambda rows: np.log(rows[0] / rows[1]) - told)
 
 
 def nearer_than(one: Seen, other: Seen, number: Model) -> stats.Estimate:
-    """By how much a model is less off the median of one point than off that of another."""
+    """Decrease of a model's |ln(median/model)| from ``other`` to ``one``."""
     a, b = one.model(number), other.model(number)
     return of_medians(
         [one, other], lambda rows: np.abs(np.log(rows[1] / b)) - np.abs(np.log(rows[0] / a))

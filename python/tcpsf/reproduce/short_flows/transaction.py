@@ -1,4 +1,4 @@
-"""Fig. 1: a transfer packet by packet, with delayed acknowledgments and without a loss."""
+"""Fig. 1: the packets of a transfer, with delayed acknowledgments and without loss."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tcpsf.reproduce.watch import Rows
 from tcpsf.summary import RunSummary
 
 SEGMENTS = 14
-"""Of the answer: 20 440 bytes, the text's 21 KB."""
+"""Segments of the response: 20 440 bytes, the text's 21 KB."""
 POINT = Point(size=SEGMENTS * paper.MSS, loss=0.0)
 PACKETS = 21
-"""That must arrive at the first try, section 3.3.2."""
+"""Packets that must arrive at the first attempt (section 3.3.2)."""
 ABOUT = 2
-"""Packets more or less that "about" allows."""
+"""Tolerance of "about", in packets."""
 TRACED = Rows(
     table="packets",
     columns=("time_s", "packet", "event", "flow", "from", "seq", "payload_bytes", "ack"),
@@ -55,7 +55,7 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """The packets of a round trip."""
+    """The packets of one round trip."""
 
     number: int
     data: int
@@ -69,7 +69,7 @@ def _packets(run: RunSummary) -> tuple[Packet, ...]:
 
 
 def rounds(packets: Sequence[Packet], rtt: float) -> list[Round]:
-    """Group data by when they were sent: a gap of half a round trip begins a round."""
+    """Group data packets by their sending times: a gap of half a round trip starts a round."""
     data = sorted(
         (each for each in packets if each.from_sender and each.payload),
         key=lambda each: each.sent_s,
@@ -152,7 +152,7 @@ def _part(case: Case, runs: Runs) -> Part:
 
 
 def _closing(packet: Packet, size: int) -> bool:
-    """Whether a packet belongs to the end of the connection, which the figure leaves out."""
+    """Whether a packet belongs to the connection's close, which the figure omits."""
     if packet.from_sender:
         return packet.payload == 0 and packet.seq > 1
     return packet.ack is not None and packet.ack > size + 1

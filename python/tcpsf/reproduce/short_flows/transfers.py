@@ -1,4 +1,7 @@
-"""Figs. 17 to 20 of the short-flow paper, measured: live clients, the kernel or our host sending, emulated paths."""
+"""Live measurement of Figs. 17 to 20 of the short-flow paper.
+
+The clients are live, the sender is the kernel or the tcpsf host, and the paths are emulated.
+"""
 
 from __future__ import annotations
 
@@ -22,22 +25,25 @@ KERNEL = Kernel(congestion="reno", initial_window=paper.INITIAL_WINDOW)
 OURS = f"reno+sack / full / iw={paper.INITIAL_WINDOW}"
 SENDERS: tuple[Sender, ...] = ("kernel", "ours")
 SHOWN: dict[Sender, str] = {"kernel": "kernel", "ours": "tcpsf"}
-"""How reports call them."""
+"""Names of the senders in reports."""
 RTO_MIN = "200ms"
-"""Of Linux now; the paper has a mean timer of 150 ms in Fig. 19."""
+"""Minimum retransmission timeout of Linux; the paper has a mean timer of 150 ms in Fig. 19."""
 
 LOSSY = paper.Host(
     figure="lossy", name="this project", transfers=0, rtt_ms=100, rto_ms=0, loss=0.03, window_kb=32
 )
-"""A path of ours, where transfers do lose something."""
+"""An additional path of this project with a noticeable loss rate."""
 PATHS = (*paper.HOSTS, LOSSY)
 ADAPTIVE = paper.HOSTS[0]
-"""Where the paper suspects the receiver's delayed acknowledgments; measured with others as well."""
+"""Path on which the paper suspects delayed acknowledgments of the receiver.
+
+It is also measured with other acknowledgment policies.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferScale:
-    """For how many seconds transfers are begun on each path."""
+    """Duration of the period in which transfers start on each path."""
 
     name: Literal["quick", "full"]
     seconds: float
@@ -47,10 +53,10 @@ SCALES = {
     "quick": TransferScale(name="quick", seconds=5.0),
     "full": TransferScale(name="full", seconds=30.0),
 }
-"""``quick`` has about as many transfers of each sender as the paper."""
+"""Scales; ``quick`` has about as many transfers of each sender as the paper."""
 
 RATE = 80.0
-"""Transfers begun per second: 5 MB/s, about a hundred at once."""
+"""Transfers started per second: 5 MB/s, about a hundred concurrent transfers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +69,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """How it is called.
+        """Name of the cell.
 
         >>> Cell(host=paper.HOSTS[0], sender="ours", acks="delayed").name
         'Fig. 17, tcpsf, delayed ACKs'
@@ -81,17 +87,17 @@ CELLS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfers:
-    """What is to be measured."""
+    """Settings of a measurement."""
 
     scale: TransferScale
     rate: float
     seed: int
     experiments: tuple[Experiment, ...]
-    """One for each of `CELLS`."""
+    """One experiment for each of `CELLS`."""
 
     @property
     def command(self) -> str:
-        """The command line that repeats it."""
+        """Return the command line that repeats the measurement."""
         rate = "" if self.rate == RATE else f" --rate {self.rate:g}"
         return f"tcpsf reproduce short-flows live --{self.scale.name} --seed {self.seed}{rate}"
 
@@ -99,9 +105,10 @@ class Transfers:
 def prepare(
     *, scale: TransferScale | Literal["quick", "full"] = "quick", rate: float = RATE, seed: int = 1
 ) -> Transfers:
-    """Find out what is to be measured.
+    """Return the settings of the measurement.
 
-    Paths use the seeds ``seed``, ``seed + 1``, …, so that senders on one path fetch the same at the same moments.
+    Paths use the seeds ``seed``, ``seed + 1``, … All senders on one path have the same requests at
+    the same times.
 
     >>> [each.name for each in prepare().experiments][:2]
     ['Fig. 17, kernel', 'Fig. 17, tcpsf']
@@ -137,7 +144,7 @@ def evaluate(
     progress: Told | None = None,
     found: Callable[[int], None] | None = None,
 ) -> tuple[Report, Mapping[str, Live]]:
-    """Make the experiments that ``store`` does not have, and report on all; see `live.measured`."""
+    """Run the experiments that ``store`` does not have and report on all; see `live.measured`."""
     from tcpsf.reproduce.short_flows.sections import HEADLINE, sections
 
     started = Started()

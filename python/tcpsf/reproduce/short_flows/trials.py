@@ -1,6 +1,6 @@
-"""What the trials of a point came to, with intervals, and how far the closed models are from them.
+"""Results of the trials of a point, with intervals, and their differences from the closed models.
 
-Transfers do not meet, so each is an observation (`stats`).
+Transfers do not overlap, so each one is an independent observation (`stats`).
 """
 
 from __future__ import annotations
@@ -41,29 +41,29 @@ NAMED: Mapping[Model, str] = {1: "(1), no loss", 4: "(4), steady state", 14: "(1
 STATISTICS = ("minimum", "median", "mean", "80 %")
 
 RESAMPLES = 4000
-"""Of every bootstrap: ten values lie beyond an interval of 99.5 %."""
+"""Resampled sets of every bootstrap: ten values lie beyond an interval of 99.5 %."""
 SAME_S = 1e-9
-"""Times that differ by less are equal: the simulator counts nanoseconds."""
+"""Difference in seconds below which times are equal; the simulator counts nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcomes:
-    """Keeps columns of the transfers' rows, packed, in the order in which the transfers started."""
+    """A watch that stores columns of the transfers, packed, in the order of their start times."""
 
     columns: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """What it is found under."""
+        """Key of the data."""
         return "transfers"
 
     @property
     def version(self) -> str:
-        """Says what the data are."""
+        """Return a text that identifies the data."""
         return f"1 {self.columns}"
 
     def fold(self) -> _OutcomesFold:
-        """Begin a run."""
+        """Return the fold of a new run."""
         return _OutcomesFold(self.columns)
 
 
@@ -72,7 +72,7 @@ class _OutcomesFold:
         self._kept: dict[str, list[Array]] = {name: [] for name in ("flow", *columns)}
 
     def add(self, batch: Batch) -> None:
-        """Take the next rows."""
+        """Add rows."""
         for name, parts in self._kept.items():
             parts.append(batch.flows[name].to_numpy().astype(np.float64))
 
@@ -111,8 +111,8 @@ KEPT = Outcomes(
 class Trials:
     """The trials of a point.
 
-    ``receiver_s`` are times from opening until the receiver has everything; ``events`` reductions
-    of the window: fast retransmits and timeouts, SYNs apart.
+    ``receiver_s`` are the times from opening until the receiver has all data. ``events`` are the
+    reductions of the window: fast retransmits and timeouts, without SYN timeouts.
     """
 
     def __init__(self, columns: Mapping[str, Array], *, name: str) -> None:
@@ -134,7 +134,10 @@ class Trials:
 
     @classmethod
     def of(cls, runs: Sequence[RunSummary], *, name: str, at_sender: bool = False) -> Trials:
-        """Read the trials of all runs; with ``at_sender`` times are those until the sender knows that all arrived."""
+        """Return the trials of all runs.
+
+        With ``at_sender``, times end when the sender knows that all data arrived.
+        """
         kept = [run.watched[KEPT.name] for run in runs]
         columns = {
             column: np.concatenate([_unpacked(each[column]) for each in kept])
@@ -145,7 +148,7 @@ class Trials:
         return cls(columns, name=name)
 
     def chosen(self, which: NDArray[np.bool_]) -> Trials | None:
-        """Return some of the trials; ``None`` where there are none."""
+        """Return a selection of the trials; ``None`` if it is empty."""
         if not which.any():
             return None
         columns = {
@@ -159,7 +162,7 @@ class Trials:
         )
 
     def together(self, flows: int) -> Trials:
-        """Take every so many transfers as one, which ends with the last of them."""
+        """Combine each group of ``flows`` transfers into one, which ends with the last of them."""
         count = len(self) // flows * flows
 
         def grouped(column: Array) -> Array:
@@ -179,23 +182,23 @@ class Trials:
 
     @cached_property
     def ordered(self) -> Array:
-        """Times in ascending order."""
+        """Times in seconds in ascending order."""
         return np.sort(self.seconds)
 
     @cached_property
     def distribution(self) -> Distribution:
-        """Times, for quantiles."""
+        """Distribution of the times, for quantiles."""
         return Distribution(np.rint(self.ordered * 1e9).astype(np.int64).tolist())
 
     def minimum(self) -> stats.Estimate:
-        """Least time. Where several trials have it, nothing disturbed them, and it is exact."""
+        """Minimum time; it is exact if several trials have it, as undisturbed trials do."""
         least = float(self.ordered[0])
         if len(self) > 1 and self.ordered[1] - least < SAME_S:
             return exact(least)
         return stats.Estimate(least, None, len(self))
 
     def quantile(self, part: float) -> stats.Estimate | None:
-        """Time that this share of the trials does not exceed."""
+        """Quantile of the times."""
         return stats.quantile_of_one(self.distribution, part)
 
     def median(self) -> stats.Estimate | None:
@@ -211,7 +214,7 @@ class Trials:
         return float(self.seconds.std())
 
     def statistic(self, name: str) -> stats.Estimate | None:
-        """One of `STATISTICS`."""
+        """Return the statistic of `STATISTICS` with this name."""
         if name == "minimum":
             return self.minimum()
         if name == "mean":
@@ -219,15 +222,15 @@ class Trials:
         return self.quantile(0.8 if name == "80 %" else 0.5)
 
     def share(self, chosen: NDArray[np.bool_]) -> stats.Estimate | None:
-        """Share of the trials for which something is so."""
+        """Share of the trials that a mask selects."""
         return stats.proportion(int(chosen.sum()), len(self))
 
     @cached_property
     def medians(self) -> Array:
-        """The median, and behind it those of `RESAMPLES` resampled sets of trials."""
+        """The median, followed by the medians of `RESAMPLES` resampled sets of trials."""
         ordered, count = self.ordered, len(self)
         middle = math.ceil(0.5 * count)
-        # Without resampling: the k-th of n uniform numbers has a beta distribution.
+        # No resampling is necessary: the k-th of n uniform numbers has a beta distribution.
         places = count * self.generator("median").beta(middle, count - middle + 1, RESAMPLES)
         return np.asarray(
             ordered[np.concatenate(([middle - 1], np.minimum(places.astype(np.int64), count - 1)))]
@@ -236,7 +239,7 @@ class Trials:
     def bootstrap(
         self, statistic: Callable[[Array], Sequence[float]], *, sets: int = RESAMPLES
     ) -> Array:
-        """Return values of a statistic, a row a resampled set of trials."""
+        """Return values of a statistic, one row per resampled set of trials."""
         chance = self.generator("bootstrap")
         rows = [
             statistic(self.seconds[chance.integers(0, len(self), len(self))]) for _ in range(sets)
@@ -244,22 +247,22 @@ class Trials:
         return np.asarray(rows, dtype=np.float64)
 
     def generator(self, purpose: str) -> np.random.Generator:
-        """Return random numbers that belong to this point alone, the same each time."""
+        """Return a random generator with a fixed seed that depends on the point and the purpose."""
         told = hashlib.blake2b(f"{self._name} {purpose}".encode(), digest_size=8).digest()
         return np.random.default_rng(int.from_bytes(told, "little"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What holds for all points of a report."""
+    """Settings that all points of a report share."""
 
     readings: Readings = "text"
     trials: int = TRIALS
-    """Of each run."""
+    """Trials of each run."""
 
     @property
     def assumed(self) -> Assumptions:
-        """What is assumed with these readings."""
+        """Return the assumptions of these readings."""
         return READ[self.readings]
 
     def case(self, point: Point, assumed: Assumptions | None = None) -> Case:
@@ -275,7 +278,7 @@ class Setting:
         *,
         at_sender: bool = False,
     ) -> Seen:
-        """Return a point's trials beside its models; ``at_sender`` as for `Trials.of`."""
+        """Return a point's trials with its models; ``at_sender`` as for `Trials.of`."""
         wanted = assumed or self.assumed
         trials = Trials.of(
             runs.of(self.case(point, wanted)), name=f"{point} {wanted}", at_sender=at_sender
@@ -285,14 +288,14 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """A point, its trials, and what the models say of it."""
+    """A point with its trials and its models."""
 
     point: Point
     assumed: Assumptions
     trials: Trials
 
     def model(self, number: Model, *, rto: float | None = None) -> float:
-        """Return what a model says, in seconds; ``rto`` is T₀, otherwise that which was assumed."""
+        """Return a model's time in seconds; ``rto`` is T₀, by default the assumed timeout."""
         return closed(self.point, number, self.assumed, rto=rto)
 
 
@@ -320,7 +323,7 @@ def fitted(points: Sequence[Seen]) -> list[Seen]:
 
 
 def off(points: Sequence[Seen], models: Sequence[float]) -> stats.Estimate | None:
-    """Mean over the points of |ln(model/median)|; ``None`` where there is no point."""
+    """Mean over the points of |ln(model/median)|; ``None`` without points."""
     told = np.log(np.asarray(models))[:, np.newaxis]
     return (
         of_medians(points, lambda rows: np.abs(told - np.log(rows)).mean(axis=0))
@@ -332,7 +335,7 @@ def off(points: Sequence[Seen], models: Sequence[float]) -> stats.Estimate | Non
 def nearer(
     points: Sequence[Seen], ours: Sequence[float], theirs: Sequence[float]
 ) -> stats.Estimate | None:
-    """By how much the first model is less off the medians than the second."""
+    """Decrease of the mean |ln(model/median)| from the second model to the first."""
     a, b = (np.log(np.asarray(each))[:, np.newaxis] for each in (ours, theirs))
     if not points:
         return None
@@ -342,7 +345,10 @@ def nearer(
 
 
 def off_minimum(points: Sequence[Seen], models: Sequence[float]) -> stats.Estimate | None:
-    """Mean over the points of |ln(model/least time)|; exact where undisturbed trials had each least time."""
+    """Mean over the points of |ln(model/minimum time)|.
+
+    The value is exact if each minimum time is that of undisturbed trials.
+    """
     if not points:
         return None
     least = [seen.trials.minimum() for seen in points]
@@ -353,7 +359,10 @@ def off_minimum(points: Sequence[Seen], models: Sequence[float]) -> stats.Estima
 
 
 def of_medians(points: Sequence[Seen], function: Callable[[Array], Array]) -> stats.Estimate:
-    """Estimate a function of the points' medians; it is handed a row a point, and returns a value for each column."""
+    """Estimate a function of the points' medians.
+
+    The function takes an array with one row per point, and returns one value per column.
+    """
     found = function(np.stack([seen.trials.medians for seen in points]))
     return stats.resampled(float(found[0]), found[1:].tolist(), _least(points))
 

@@ -1,4 +1,4 @@
-"""The Smart Framing papers' evaluation, a module a section."""
+"""Evaluation of the Smart Framing papers, one module per section."""
 
 from __future__ import annotations
 

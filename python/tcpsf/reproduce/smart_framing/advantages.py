@@ -1,8 +1,9 @@
-"""What the texts list as advantages and costs of framing, each measured.
+"""Measurements of the advantages and costs of framing that the texts list.
 
-Journal, sections I, III, VI and VIII; draft, sections 7 and 8.
+The texts are the journal, sections I, III, VI and VIII, and the draft, sections 7 and 8.
 
-The settings are ours (`tcpsf.papers.smart_framing_advantages`); the claims are the texts'.
+The settings are this project's (`tcpsf.papers.smart_framing_advantages`). The claims are the
+texts'.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ TIMES = Rows(table="flows", columns=("class", "receiver_s", "rto_s", "segments")
 SIZES = PacketSizes(workload=paper.WEB, full=settings.MSS)
 
 MILLISECONDS = 0.01
-"""Seconds: what a few more headers may take on the line in an empty network."""
+"""Permitted transmission time of a few more headers in an empty network, in seconds."""
 LITTLE_PERCENT = 5.0
-"""What "little or no bandwidth" is taken as: per cent of the greedy flows' rate."""
+"""Upper limit of "little or no bandwidth", in per cent of the greedy flows' rate."""
 DRAFT_OVERHEAD = {"classic": 2.6, "vs": 4.5, "fs": 10.6}
-"""Draft, section 8: per cent in the small-window regime."""
+"""Overhead in the small-window regime in per cent (draft, section 8)."""
 PRINTED = 0.1
-"""Per cent points: the last digit printed, rounded or cut off."""
+"""Resolution of the printed numbers in percentage points; they are rounded or truncated."""
 CHUNK = 1500
-"""Bytes of memory that section VI's buffer of packets gives to each."""
+"""Bytes of memory per packet in section VI's buffer of packets."""
 A_QUARTER = (22.5, 27.5)
-"""Per cent: "1/4" to the nearest 5 %."""
+"""Range of "1/4" in per cent, to the nearest 5 %."""
 
 BySender = Mapping[str, Sequence[RunSummary]]
 
@@ -60,13 +61,13 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
 
 
 def exact_rows(runs: Sequence[RunSummary], column: str) -> list[float]:
-    """Return a column of the flows of the one run, in their order."""
+    """Return a column of the flows table of the single run, in the order of the flows."""
     (one,) = runs
     return [row[column] for row in sorted(TIMES.of(one), key=lambda row: row["class"])]
 
 
 def once(setting: Setting, scenario: Scenario) -> Case:
-    """Return a case in which nothing is random, with its flows' rows."""
+    """Return a deterministic case that keeps the rows of its flows."""
     case = setting.case(scenario, once=True)
     return Case(scenario=case.scenario, watches=(TIMES,), once=True)
 
@@ -344,7 +345,7 @@ def _rto(setting: Setting) -> Exhibit:
     )
 
 
-# Bytes in drops, and what framing costs the rest
+# Payload of dropped packets, and the cost of framing for other flows
 
 
 def _costs(setting: Setting) -> Exhibit:
@@ -358,7 +359,7 @@ def _costs(setting: Setting) -> Exhibit:
 
 
 def _payload(totals: Totals) -> float:
-    """Bytes that were sent for the first time."""
+    """Payload bytes that were sent for the first time."""
     return totals.sent_bytes - totals.retransmitted_bytes
 
 
@@ -368,13 +369,17 @@ def _by_payload(one: RunSummary, above: Callable[[Totals], float], factor: float
 
 
 def _copy_bytes(one: RunSummary) -> float:
-    """Mean payload of a segment that is sent again."""
+    """Mean payload of a retransmitted segment."""
     totals = measure.short_flows(one)
     return totals.retransmitted_bytes / max(1, totals.retransmitted_segments)
 
 
 def _handled(totals: Totals) -> float:
-    """Segments that a sender makes or takes in: its data and, undelayed, an ACK for each."""
+    """Segments that a sender transmits or receives.
+
+    They are its data segments and one acknowledgment for each, because acknowledgments are not
+    delayed.
+    """
     return 2.0 * totals.segments
 
 
@@ -518,13 +523,16 @@ def _cost_claims(runs: BySender, regime: Mapping[str, float]) -> Iterator[Findin
 
 
 def _offered(of_run: RunSummary) -> float:
-    """Packets a second at the bottleneck."""
+    """Packets per second that the bottleneck is offered."""
     row = next(row for row in of_run.links if row["link"] == paper.BOTTLENECK)
     return float(row["offered_packets"] / row["duration_s"])
 
 
 def _regime_data(variant: paper.Variant) -> list[int]:
-    """Payload of each segment that one long flow sends while its window is below 4 MSS, without loss."""
+    """Payload of each segment that one long flow sends in the small-window regime.
+
+    The window is below 4 MSS, and there is no loss.
+    """
     import polars as pl
 
     packets = run(settings.one_long_flow(sender=variant.sender), seed=1).packets

@@ -1,4 +1,4 @@
-"""Section VI: a buffer that hands its memory out in chunks (Fig. 14)."""
+"""Section VI: a buffer that allocates its memory in chunks (Fig. 14)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tcpsf.summary import RunSummary
 ByChunk = Mapping[int, Mapping[str, Sequence[RunSummary]]]
 
 ABOUT_175 = (162.5, 187.5)
-"""Per cent: what rounds to 175 in steps of 25."""
+"""Range of "175" in per cent: the values that round to 175 in steps of 25."""
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
@@ -95,7 +95,7 @@ def _figure(key: str, title: str, caption: str, runs: ByChunk, notes: tuple[str,
 
 
 def _gain_figure(figure: Figure, runs: ByChunk) -> Figure:
-    """Show the same runs as gains over Classic."""
+    """Plot the same runs as gains over Classic."""
     return Figure(
         key=f"{figure.key}-gain",
         title=f"{figure.title}: gain over Classic",

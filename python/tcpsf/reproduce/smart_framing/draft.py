@@ -28,10 +28,10 @@ ByVariant = Mapping[str, Sequence[RunSummary]]
 FIRST_CLASSIC = draft.CLASS_BYTES.index(10910) + 1
 """Number of the first class with fast retransmit for Classic."""
 FIRST_FRAMED = draft.CLASS_BYTES.index(1349) + 1
-"""The same with framing."""
+"""Number of the first class with fast retransmit for the framings."""
 
 HALF = (45.0, 55.0)
-"""Per cent: half, to the nearest ten."""
+"""Range of "half" in per cent, to the nearest ten."""
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
@@ -125,7 +125,7 @@ def _claims(runs: ByVariant) -> Iterator[Finding]:
 
 
 def _first(runs: Sequence[RunSummary], variant: paper.Variant, due: int) -> Iterator[Finding]:
-    """Judge from which size on fast retransmit is seen: some there, and none before."""
+    """Judge that fast retransmit occurs in the class ``due`` and in no smaller class."""
     size = draft.CLASS_BYTES[due - 1]
     here = measure.each(runs, classes=(due,))
     expected = draft.PUBLISHED[variant.key][due - 1].fast_percent or 0.0

@@ -1,4 +1,7 @@
-"""The whole Smart Framing evaluation: every simulated figure and table, and what the papers claim of them."""
+"""The complete Smart Framing evaluation.
+
+It covers every simulated figure and table, and the papers' claims about them.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +40,13 @@ SCALES = {
     "quick": Scale("quick", 4, "600s", paper.WARM_UP),
     "full": Scale("full", paper.FULL_RUNS, paper.FULL_DURATION, paper.WARM_UP),
 }
-"""``full`` is the paper's own."""
+"""Scales; ``full`` is the paper's own."""
 
 OURS = {SCALES["full"]: "1000s"}
-"""Simulated time of a run for what is ours, where the paper's would be more than tells anything."""
+"""Simulated time of a run for the exhibits that the paper does not contain.
+
+The paper's duration would be longer than necessary.
+"""
 
 
 NETWORK = (
@@ -86,7 +92,7 @@ WHY: dict[Readings, dict[str, str]] = {
     },
     "closest": {"load-80": BURSTS},
 }
-"""Why results differ, by section, as `verification/smart_framing_readings.py` has found."""
+"""Reasons for differences, by section, as `verification/smart_framing_readings.py` has found."""
 ALWAYS_WHY = {
     "overhead": (
         "the paper's percentages count 80 bytes for each data segment (its header and that of its ACK), and "
@@ -162,11 +168,11 @@ def prepare(
     seed: int = 1,
     only: Sequence[str] = (),
 ) -> Evaluation:
-    """Find out which runs are needed.
+    """Find the necessary runs and return the evaluation.
 
-    Runs use the seeds ``seed``, ``seed + 1``, … ``readings`` says how the papers are read where
-    they leave freedom. ``only`` names figures and tables by their keys, such as ``fig-2``;
-    ``fig-14`` stands for both of its parts.
+    Runs use the seeds ``seed``, ``seed + 1``, … ``readings`` selects the readings of the papers
+    where they are ambiguous. ``only`` names figures and tables by their keys, such as ``fig-2``;
+    ``fig-14`` selects both parts of that figure.
     """
     scale = scale_of(scale, SCALES)
     setting = Setting(

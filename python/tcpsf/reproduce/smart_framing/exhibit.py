@@ -1,4 +1,4 @@
-"""What the exhibits of the Smart Framing evaluation share: its settings, axes, tables by flow size."""
+"""Common parts of the Smart Framing exhibits: settings, axes, and tables by flow size."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ JOURNAL = "Mellia et al. 2005"
 DRAFT = "Mellia et al., draft 2001"
 
 Readings = Literal["text", "closest"]
-"""As the paper's text has it, or as brings its numbers nearest."""
+"""Readings of the paper: those of its text, or those that give the closest numbers."""
 
 FRAMED = (paper.VARIABLE_SIZE, paper.FIXED_SIZE)
 
@@ -30,11 +30,11 @@ LOAD = Axis(label="offered load", unit="", scale="linear", low=0.0, high=1.0)
 SIZE = Axis(label="flow size", unit="bytes", scale="category")
 
 UNSTABLE_S = 10.0
-"""A mean completion time that only an overloaded link has."""
+"""Mean completion time in seconds that occurs only on an overloaded link."""
 
 
 def unstable(lines: Sequence[Series]) -> tuple[str, ...]:
-    """A note, if any mean is so long that the link is overloaded."""
+    """Return a note if a mean is so long that the link is overloaded."""
     seen = [point.y.value for each in lines for point in each.points if point.y is not None]
     if max(seen, default=0.0) < UNSTABLE_S:
         return ()
@@ -47,24 +47,27 @@ def unstable(lines: Sequence[Series]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What holds for all scenarios."""
+    """Settings that all scenarios share."""
 
     duration: str
     """Simulated time of a run."""
     duration_of_ours: str
-    """The same for what is not in the papers, and has no scale of theirs."""
+    """Simulated time of a run for the exhibits that the papers do not contain."""
     warm_up: str = "0s"
-    """Before when nothing is counted, where arrivals are random."""
+    """Time at the start of a run with random arrivals in which nothing is counted."""
     readings: Readings = "text"
 
     def case(self, scenario: Scenario, *, histogram: bool = False, once: bool = False) -> Case:
-        """Return the scenario as it is to be read."""
+        """Return a case of the scenario with the selected readings."""
         read = scenario if self.readings == "text" else figures.closest(scenario)
         counted = read if once else replace(read, warm_up=self.warm_up)
         return Case(scenario=counted, histogram=histogram, once=once)
 
     def base(self, variant: paper.Variant, *, load: float = paper.LOAD) -> Case:
-        """Section IV-A's network. At the load of Table I the distribution is kept as well, for Fig. 4."""
+        """Return a case of section IV-A's network.
+
+        At the load of Table I it also keeps the distribution of completion times, for Fig. 4.
+        """
         scenario = paper.web_scenario(sender=variant.sender, load=load, duration=self.duration)
         return self.case(scenario, histogram=load == paper.LOAD)
 
@@ -77,7 +80,7 @@ def by_variant(make: Callable[[paper.Variant], Case]) -> dict[str, Case]:
 def class_gains(
     ours: Sequence[RunSummary], theirs: Sequence[RunSummary], classes: int
 ) -> dict[int, stats.Estimate | None]:
-    """Gain of every class, by its number."""
+    """Return the gain of every class, by its number."""
     return {
         number: measure.gain(ours, theirs, classes=(number,)) for number in range(1, classes + 1)
     }
@@ -94,7 +97,7 @@ def class_gain_figure(
     published: Mapping[str, Sequence[paper.Cell]],
     notes: tuple[str, ...],
 ) -> Figure:
-    """Gain over Classic by class, for both framings, beside what follows from a published table."""
+    """Plot the gain over Classic by class, for both framings, with that of a published table."""
     names = [str(size) for size in sizes]
     theirs = {key: [cell.completion_s for cell in cells] for key, cells in published.items()}
     return Figure(
@@ -134,7 +137,7 @@ def class_table(
     runs: Mapping[str, Sequence[RunSummary]],
     notes: tuple[str, ...] = (),
 ) -> Table:
-    """Completion time and share of fast retransmits by class, for the three senders."""
+    """Tabulate completion time and share of fast retransmits by class, for the three senders."""
     rows = []
     for number, size in enumerate(sizes, start=1):
         cells: list[TableCell | str] = []

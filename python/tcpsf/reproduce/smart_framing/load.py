@@ -1,4 +1,4 @@
-"""Section IV-A.1 against load: Figs. 2 and 5."""
+"""Section IV-A.1: results against load (Figs. 2 and 5)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ from tcpsf.reproduce.smart_framing.exhibit import (
 from tcpsf.summary import RunSummary, fast_percent
 
 ABOUT = 5.0
-"""Per cent points about a share that the text gives as "about" some tens: half of the last step."""
+"""Tolerance in percentage points for a share that the text gives as "about" a multiple of ten.
+
+It is half of the last step.
+"""
 
 ByVariant = Mapping[str, Sequence[RunSummary]]
 

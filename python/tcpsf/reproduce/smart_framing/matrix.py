@@ -1,7 +1,7 @@
 """Framing with other congestion controls, acknowledgments, queues and initial windows.
 
-A network is a set of changes to section IV-A's; more of them, such as a queue that marks, are more
-rows.
+A network is a set of changes to that of section IV-A. More networks, such as one with a marking
+queue, give more rows.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ STACKS = (
     ("newreno", "NewReno", "reno+newreno"),
     ("sack", "SACK", "reno+sack"),
 )
-"""Key, name, and how a sender's name begins."""
+"""Key, name, and the beginning of a sender's name."""
 
 WINDOWS = (1, 10)
 """Initial windows in segments: the paper's and today's (RFC 6928)."""
 
 FRAMINGS = (("classic", "full"), ("vs", "vs(n=4)"), ("fs", "fs(n=4)"))
-"""Key of the variant, and its framing as senders name it."""
+"""Key of the variant, and its framing in the sender's name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,15 +40,18 @@ class Network:
 
     key: str
     label: str
-    """Empty for the paper's own."""
+    """Label of the network; empty for the paper's own."""
     changes: tuple[tuple[str, object], ...]
-    """For `Scenario.with_value`."""
+    """Changes for `Scenario.with_value`."""
     stacks: tuple[str, ...] = tuple(key for key, _, _ in STACKS)
-    """The TCPs that are tried on it."""
+    """Keys of the TCP variants that run in this network."""
 
 
 def _red(unit: str, low: object, high: object) -> tuple[str, object]:
-    """A fifth and three fifths of the buffer, and otherwise the defaults of Floyd and Jacobson."""
+    """Return RED with thresholds at one fifth and three fifths of the buffer.
+
+    Other values are the defaults of Floyd and Jacobson.
+    """
     limits = {f"min_{unit}": low, f"max_{unit}": high, "gentle": True}
     return f"link.{paper.BOTTLENECK}.buffer.red", limits
 
@@ -71,7 +74,11 @@ NETWORKS = (
         stacks=("sack",),
     ),
 )
-"""A queue that chooses early, with and without marks, on top of the TCP that today's hosts are nearest to."""
+"""The networks of the matrix.
+
+Those with active queue management (RED), with and without ECN marks, use SACK alone. SACK is the
+closest of these variants to today's hosts.
+"""
 
 
 NOTES = (
@@ -90,7 +97,7 @@ NOTES = (
     ),
 )
 CUT = -100.0
-"""Gain in per cent at which the figure ends: such flows take twice as long as Classic's."""
+"""Lower end of the figure: a gain in per cent at which flows take twice as long as with Classic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +109,7 @@ class Line:
     window: int
     label: str
     cases: Mapping[str, Case]
-    """By variant."""
+    """Cases by variant."""
 
 
 def lines(setting: Setting) -> tuple[Line, ...]:
@@ -132,7 +139,7 @@ def _case(prefix: str, framing: str, network: Network, window: int, setting: Set
     )
     for path, value in network.changes:
         scenario = scenario.with_value(path, value)
-    # Where this is the paper's own network, it is the very runs of Figs. 2 to 5.
+    # For the paper's own network, these are the same runs as in Figs. 2 to 5.
     usual = (
         any(scenario.workload[1].sender == variant.sender for variant in paper.VARIANTS)
         and not network.changes

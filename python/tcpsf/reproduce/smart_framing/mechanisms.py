@@ -1,4 +1,7 @@
-"""Section III-A: when Limited Transmit notices a loss, beside Classic and the framings. Nothing is random."""
+"""Section III-A: loss detection time of Limited Transmit, Classic and the framings.
+
+The runs are deterministic.
+"""
 
 from __future__ import annotations
 
@@ -20,23 +23,23 @@ from tcpsf.summary import RunSummary
 NOTICED = Rows(table="recoveries", columns=("time_s", "cause"))
 DONE = Rows(table="flows", columns=("sender_s", "srtt_s"))
 RTT_S = 2 * paper.DELAY_S
-"""Without the time that packets take on the line."""
+"""Round-trip time without the transmission time of packets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a loss."""
+    """Detection and recovery times of one loss."""
 
     fast_s: float | None
-    """When fast retransmit noticed it, seconds from the flow's start."""
+    """Time of the detection by fast retransmit, in seconds from the flow's start."""
     timeout_s: float | None
-    """When the timer did."""
+    """Time of the detection by the retransmission timer, in seconds."""
     done_s: float
-    """When the sender had everything acknowledged."""
+    """Time at which all data are acknowledged, in seconds."""
 
     @property
     def noticed_s(self) -> float:
-        """When it was noticed, by either."""
+        """Time of the first detection by either mechanism."""
         return min(at for at in (self.fast_s, self.timeout_s) if at is not None)
 
 

@@ -1,4 +1,4 @@
-"""Section VII: what finer segments cost in headers."""
+"""Section VII: header overhead of smaller segments."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from tcpsf.summary import RunSummary, Totals, mean_of
 
 MSS = 1460
 REGIME = 4 * MSS
-"""Bytes of window up to which section VII's "7 segments" of Classic go out."""
+"""Window in bytes up to which Classic sends section VII's "7 segments"."""
 
 BOTH_HEADERS = 2 * figures.HEADER_BYTES
-"""The data segment's header and that of its acknowledgment."""
+"""Header bytes of a data segment and of its acknowledgment."""
 
 PRINTED = 0.1
-"""Per cent points: the last digit printed, rounded or cut off."""
+"""Resolution of the printed numbers in percentage points; they are rounded or truncated."""
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibit; its losses at 80 % load are from runs of ``setting``."""
+    """Return the section's exhibit; its loss rates at 80 % load are from runs of ``setting``."""
     clean = by_variant(
         lambda v: setting.case(figures.lossless_scenario(sender=v.sender), once=True)
     )
@@ -54,14 +54,14 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
 
 
 class Cost(NamedTuple):
-    """What a sender spends on headers without loss."""
+    """Header overhead of a sender without loss."""
 
     segments: int
-    """In the small-window regime."""
+    """Segments in the small-window regime."""
     one_header: float
-    """Per cent of the payload, a header for each data segment."""
+    """Overhead in per cent of the payload, with the headers of the data segments."""
     both_headers: float
-    """The same with that of the acknowledgment."""
+    """Overhead in per cent of the payload, with the headers of the acknowledgments as well."""
 
 
 def _overhead(
@@ -167,7 +167,7 @@ def _cost(variant: paper.Variant, runs: Sequence[RunSummary]) -> Cost:
 
 
 def _regime_segments(variant: paper.Variant) -> int:
-    """Count what one long flow sends while its window is at most 4 MSS."""
+    """Count the segments that one long flow sends while its window is at most 4 MSS."""
     import polars as pl
 
     scenario = figures.lossless_scenario(sender=variant.sender, sizes=(50 * MSS,))

@@ -1,4 +1,4 @@
-"""What is kept of a traced run: how packets of a workload fare by their size, and how they leave in bursts."""
+"""Statistics of a traced run: drops of a workload's packets by size, and bursts."""
 
 from __future__ import annotations
 
@@ -14,51 +14,54 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PacketSizes:
-    """Data packets of a workload that the scenario traces, apart by whether they carry a full segment.
+    """Data packets of a traced workload, with full and shorter segments counted separately.
 
-    All packets of the trace count: those of the warm-up, and of flows that arrive while the last
-    ones are followed to their end.
+    All packets of the trace count. They include packets of the warm-up, and those of flows that
+    arrive during the drain at the end of the run.
     """
 
     workload: str
     full: int
-    """Payload of a full-sized segment, bytes."""
+    """Payload of a full-sized segment, in bytes."""
 
     @property
     def name(self) -> str:
-        """What it is found under."""
+        """Key of the data."""
         return f"packet sizes of {self.workload}"
 
     @property
     def version(self) -> str:
-        """Says what the data are."""
+        """Return a text that identifies the data."""
         return f"1, {self.full}"
 
     def fold(self) -> _Fold:
-        """Begin a run."""
+        """Return the fold of a new run."""
         return _Fold(self)
 
     def of(self, run: RunSummary) -> Fate:
-        """Return what was kept of a run."""
+        """Return the stored statistics of a run."""
         return Fate(**run.watched[self.name])
 
 
 @dataclass(slots=True, kw_only=True)
 class Fate:
-    """Sums over a run's data packets. A burst is what one flow sends at one instant."""
+    """Sums over a run's data packets.
+
+    A burst is the data that one flow sends at one instant.
+    """
 
     full_packets: int = 0
     full_dropped: int = 0
     small_packets: int = 0
-    """Shorter than a full segment."""
+    """Packets shorter than a full segment."""
     small_dropped: int = 0
     bursts: int = 0
     burst_bytes: int = 0
-    """Payload in them."""
+    """Payload of the bursts in bytes."""
 
     @property
     def packets(self) -> int:
-        """All of them."""
+        """Number of data packets."""
         return self.full_packets + self.small_packets
 
 
@@ -67,7 +70,10 @@ class _Fold:
         self._of = of
         self._fate = Fate()
         self._last: dict[int, float] = {}
-        """By flow, when it last sent, so that a burst that two batches share is one."""
+        """Time of each flow's last packet.
+
+        A burst that is divided between two batches therefore counts once.
+        """
 
     def add(self, batch: Batch) -> None:
         import polars as pl

@@ -1,4 +1,7 @@
-"""Section IV-A.2 and 3: Limited Transmit and a larger initial window (Fig. 6), and friendliness (Fig. 7)."""
+"""Sections IV-A.2 and IV-A.3.
+
+The exhibits are Limited Transmit and a larger initial window (Fig. 6), and friendliness (Fig. 7).
+"""
 
 from __future__ import annotations
 
@@ -34,12 +37,12 @@ RELATED_NOTE = (
 
 
 def _segments(size: int) -> int:
-    """Full-sized segments that a flow fills."""
+    """Number of full-sized segments that a flow needs, rounded up."""
     return -(-size // MSS)
 
 
 def _classes(least: int, most: int | None = None) -> tuple[int, ...]:
-    """Numbers of the classes with so many full-sized segments."""
+    """Numbers of the classes whose flows need ``least`` to ``most`` full-sized segments."""
     return tuple(
         number
         for number, size in enumerate(paper.CLASS_BYTES, start=1)
@@ -192,7 +195,7 @@ def _claims_6(
 def _claims_related(
     classic: Sequence[RunSummary], proposed: Mapping[str, Sequence[RunSummary]]
 ) -> Iterator[Finding]:
-    """What section III-A says of proposals that Fig. 6 does not show."""
+    """Judge section III-A's claims about proposals that Fig. 6 does not show."""
     where = "section III-A"
     totals = measure.each(proposed["lt-w3"], classes=_classes(5, 9))
     yield judge.finding(

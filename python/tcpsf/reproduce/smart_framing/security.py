@@ -1,6 +1,6 @@
-"""Draft, section 10: whether framing raises a security issue, in packets that a request draws.
+"""Draft, section 10: security of framing, by the number of packets that a request causes.
 
-Splitting ACKs is in the transcripts: ``scripts/hostile/ack-splitting-*.script``.
+The transcripts ``scripts/hostile/ack-splitting-*.script`` test the splitting of acknowledgments.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tcpsf.reproduce.smart_framing.advantages import exact_rows, once
 from tcpsf.reproduce.smart_framing.exhibit import DRAFT, FRAMED, Setting
 
 QUARTERS = 4
-"""Into so many segments framing cuts a full-sized one at the most."""
+"""Largest number of segments into which framing divides a full-sized one."""
 
 SPLIT_ACKS = (
     "Split ACKs are not in the table. The transcripts `scripts/hostile/ack-splitting-*.script` show their "
@@ -27,7 +27,10 @@ SPLIT_ACKS = (
 )
 
 Counts = Mapping[str, Mapping[int, list[float]]]
-"""Packets by sender's key and by the MSS that the requester announces, one number a request."""
+"""Packets by sender's key and by the MSS that the requester announces.
+
+Each list holds one number per request.
+"""
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:

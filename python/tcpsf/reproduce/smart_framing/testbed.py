@@ -1,4 +1,7 @@
-"""Tables II and III of the Smart Framing paper, measured: live clients, our server or proxy, an emulated path."""
+"""Live measurement of Tables II and III of the Smart Framing paper.
+
+The clients are live, the server or the proxy is that of tcpsf, and the path is emulated.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +31,18 @@ SENDERS = tuple(variant.sender for variant in paper.VARIANTS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveScale:
-    """For how many seconds fetches are begun on a path, by its drop probability: losses are rare where it is low."""
+    """Duration of the period in which fetches start, by the path's drop probability.
+
+    It is longer where losses are rarer.
+    """
 
     name: Literal["quick", "full"]
     seconds: Mapping[float, float]
     simulated: int
-    """Simulated flows of each sender on each path: enough that the simulator's part of an interval hardly counts."""
+    """Simulated flows of each sender on each path.
+
+    The number is so large that the simulator's part of an interval is negligible.
+    """
 
 
 SCALES = {
@@ -49,21 +58,27 @@ PROXY_SCALES = {
     "quick": LiveScale(name="quick", simulated=0, seconds={0.01: 20.0, 0.05: 10.0, 0.10: 6.0}),
     "full": LiveScale(name="full", simulated=0, seconds={0.01: 120.0, 0.05: 60.0, 0.10: 40.0}),
 }
-"""Through the proxy: the full scale has thousands of flows below 10 kB, as the paper; nothing is simulated."""
+"""Scales for the proxy.
+
+The full scale has thousands of flows below 10 kB, as in the paper. Nothing is simulated.
+"""
 
 RATE = 600.0
-"""Fetches begun per second: some hundreds at once, and half of two cores."""
+"""Fetches started per second: some hundreds at once, and half of two CPU cores."""
 
 PROXY_RATE = 200.0
-"""Sessions begun per second; they carry 30 MB/s and take about one core of two."""
+"""Sessions started per second; they carry 30 MB/s and use about one of two CPU cores."""
 
 PROXY_PATIENCE_S = 300.0
-"""Seconds: a connection of many large objects takes a minute where a tenth of the packets is lost."""
+"""Time limit of a connection in seconds.
+
+A connection with many large objects takes a minute at a loss rate of 10 %.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Testbed:
-    """What is to be measured."""
+    """Settings of a measurement."""
 
     which: Which
     scale: LiveScale
@@ -71,14 +86,14 @@ class Testbed:
     acks: Acks
     through: Through
     objects: int | None
-    """That a connection carries; ``None``: what the sessions of browsers say."""
+    """Number of objects per connection; ``None``: the number in the browsers' sessions."""
     rate: float
     seed: int
     experiments: tuple[Experiment, ...]
 
     @property
     def command(self) -> str:
-        """The command line that repeats it."""
+        """Return the command line that repeats the measurement."""
         words = [
             f"tcpsf reproduce smart-framing {self.which} --{self.scale.name} --seed {self.seed}"
         ]
@@ -96,7 +111,7 @@ class Testbed:
 
 
 def rates(through: Through) -> float:
-    """How many connections, or sessions, are begun per second if nobody says otherwise."""
+    """Return the default number of connections or sessions that start per second."""
     return RATE if through == "server" else PROXY_RATE
 
 
@@ -111,11 +126,12 @@ def prepare(
     rate: float | None = None,
     seed: int = 1,
 ) -> Testbed:
-    """Find out what is to be measured.
+    """Return the settings of the measurement.
 
-    Paths use the seeds ``seed``, ``seed + 1``, … for when each file is fetched and which, and for what the link loses.
-    Without ``objects`` a connection to the server carries one, and clients of the proxy are browsers. Without ``rate``
-    it is that of `rates`, in connections or sessions per second. Raises `TcpsfError` for a proxy in Table II.
+    Paths use the seeds ``seed``, ``seed + 1``, … They determine the times and the files of the
+    fetches, and the losses of the link. Without ``objects``, a connection to the server carries one
+    object, and the clients of the proxy are browsers. Without ``rate``, the rate is that of
+    `rates`, in connections or sessions per second. Raises `TcpsfError` for a proxy in Table II.
 
     >>> [each.name for each in prepare("table-3").experiments][:2]
     ['0.01, 20 ms', '0.01, 50 ms']
@@ -183,23 +199,24 @@ ROLES: Mapping[Through, str] = {
     "server": "tcpsf serves, this machine's kernel is the client",
     "proxy": "tcpsf is the proxy in front of a server, this machine's kernel is the client and the server",
 }
-"""Who does what, for the report's subtitle."""
+"""Description of the hosts' roles, for the report's subtitle."""
 
 
 def setting_name(setting: testbed.Setting) -> str:
-    """How a row of Table III is called."""
+    """Return the label of a row of Table III."""
     return f"{setting.drop:.2f}, {setting.latency_ms} ms"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One path: what was measured, and what the simulator makes of it."""
+    """One path: the measured and the simulated flows."""
 
     live: Live
     simulated: Mapping[str, pl.DataFrame]
-    """Flows by the sender's name; nothing through a proxy, or where connections carry several objects.
+    """Simulated flows by the sender's name.
 
-    The simulator has neither.
+    The mapping is empty for a proxy and for connections with several objects. The simulator has
+    neither.
     """
 
 
@@ -211,7 +228,10 @@ def evaluate(
     progress: Told | None = None,
     found: Callable[[int], None] | None = None,
 ) -> tuple[Report, Mapping[str, Cell]]:
-    """Make the experiments that ``store`` does not have, simulate them, and report on all; see `live.measured`."""
+    """Run the experiments that ``store`` does not have, simulate them, and report on all.
+
+    See `live.measured`.
+    """
     from tcpsf.reproduce.smart_framing.testbed_checks import beside_simulator
     from tcpsf.reproduce.smart_framing.testbed_report import HEADLINE, section
 
@@ -244,7 +264,7 @@ def evaluate(
 
 
 def _simulated(live: Live, count: int) -> dict[str, pl.DataFrame]:
-    """The same path in the simulator, for each sender, as the columns that `live.measure` reads."""
+    """Simulate the same path for each sender; return the columns that `live.measure` reads."""
     import polars as pl
 
     if live.experiment.objects > 1 or live.experiment.through == "proxy":
@@ -256,8 +276,8 @@ def _simulated(live: Live, count: int) -> dict[str, pl.DataFrame]:
     for sender in live.experiment.senders:
         scenario = live.experiment.simulated(sender, head_bytes=head_bytes, flows=count)
         flows = run(scenario, seed=live.experiment.seed).flows
-        # Those that the run's end cut off have no completion time, and an unknown number of
-        # recoveries before them.
+        # Flows that are incomplete at the end of the run have no completion time and an unknown
+        # number of recoveries. They are omitted.
         frames[sender] = flows.filter(pl.col("receiver_s").is_not_null()).select(
             variant=pl.col("variant").cast(pl.String),
             size_bytes=pl.col("size_bytes") - head_bytes,

@@ -1,4 +1,4 @@
-"""The simulator beside a live measurement."""
+"""Comparison of the simulator with a live measurement."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 Cells = Mapping[str, "Cell"]
 
 NEAR_PERCENT = 5.0
-"""Percentage points: how near the simulator's %FR shall be to the live one."""
+"""Tolerance in percentage points between the simulated and the live %FR."""
 NEAR_TIME = 5.0
-"""Per cent: the same for the mean completion time."""
+"""Tolerance in per cent between the simulated and the live mean completion time."""
 
 SHORT = {variant.key: variant.label.split("-")[0] for variant in paper.VARIANTS}
-"""Classic, VS and FS."""
+"""Short labels of the variants: Classic, VS and FS."""
 
 
 def beside_simulator(which: Which, cells: Cells) -> Section:
-    """Return the simulator's %FR and completion times beside the live ones."""
+    """Compare the simulator's %FR and completion times with the live ones."""
     rows = []
     shares: dict[str, stats.Estimate | None] = {}
     times: dict[str, stats.Estimate | None] = {}

@@ -1,4 +1,4 @@
-"""What is read from the cells of Tables II and III, as measured: flows and values by path, for a sender."""
+"""Measured quantities of Tables II and III: flows and values of a sender by path."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ FIXED = paper.FIXED_SIZE
 
 
 def flows_of(cells: Cells, variant: paper.Variant) -> dict[str, pl.DataFrame]:
-    """The flows of a sender, by path."""
+    """Return the flows of a sender, by path."""
     return {name: measure.of(cell.live.answered, variant.sender) for name, cell in cells.items()}
 
 
 def by_path(
     cells: Cells, variant: paper.Variant, read: Callable[[pl.DataFrame], stats.Estimate | None]
 ) -> dict[str, stats.Estimate | None]:
-    """A value of a sender's flows, by path."""
+    """Return a quantity of a sender's flows, by path."""
     return {name: read(flows) for name, flows in flows_of(cells, variant).items()}
 
 
 def apart(
     ours: Mapping[str, stats.Estimate | None], theirs: Mapping[str, stats.Estimate | None]
 ) -> dict[str, stats.Estimate | None]:
-    """Ours less theirs, by path."""
+    """Return the difference between ``ours`` and ``theirs``, by path."""
     return {name: stats.apart(ours[name], theirs[name]) for name in ours}

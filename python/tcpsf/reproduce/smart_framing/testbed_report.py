@@ -1,4 +1,7 @@
-"""Table II as measured, with the published values, and what the text claims of it; `testbed_table_3` has III."""
+"""Table II as measured, with the published values and the claims of the text.
+
+`testbed_table_3` does the same for Table III.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table III as measured, with the published values, and what the texts claim of it."""
+"""Table III as measured, with the published values and the claims of the texts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def section(cells: Cells) -> Section:
-    """Return the section of Table III; through the proxy it has flows of 10 kB and more as well."""
+    """Return the section of Table III; for the proxy it also has flows of 10 kB and more."""
     experiments = [cell.live.experiment for cell in cells.values()]
     proxied = any(each.through == "proxy" for each in experiments)
     browsing = any(each.browsing is not None for each in experiments)
@@ -76,31 +76,34 @@ def _readings(*, proxied: bool, browsing: bool) -> tuple[str, ...]:
 
 
 ByPath = Mapping[str, stats.Estimate | None]
-"""Values of one sender."""
+"""Values of one sender, by path."""
 Flows = Mapping[str, Mapping[str, "pl.DataFrame"]]
-"""By sender's key and path."""
+"""Flows by sender's key and path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
-    """What Table III has, read from some flows: by the sender's key, and by path."""
+    """Quantities of Table III for a set of flows, by the sender's key and by path."""
 
     flows: Mapping[str, Mapping[str, int]]
-    """How many there are."""
+    """Number of flows."""
     timer: Mapping[str, ByPath]
-    """Milliseconds."""
+    """Retransmission timeout in milliseconds."""
     fast: Mapping[str, ByPath]
-    """Per cent of the recoveries."""
+    """Recoveries by fast retransmit, in per cent of the recoveries."""
     late: Mapping[str, ByPath]
-    """Per cent of the recoveries."""
+    """Recoveries by timeout, in per cent of the recoveries."""
     saved_server: Mapping[str, ByPath]
-    """Seconds less than Classic at the server, over flows with a loss; for framed senders alone."""
+    """Seconds saved at the server relative to Classic.
+
+    They are over the flows with a loss, and for framed senders alone.
+    """
     saved_client: Mapping[str, ByPath]
-    """The same at the client, without idle times."""
+    """Seconds saved at the client relative to Classic, without idle times."""
 
     @classmethod
     def of(cls, flows: Flows) -> Values:
-        """Read them."""
+        """Compute the quantities from the flows."""
 
         def read(value: Callable[[pl.DataFrame], stats.Estimate | None]) -> dict[str, ByPath]:
             return {

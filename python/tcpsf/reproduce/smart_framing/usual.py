@@ -1,4 +1,4 @@
-"""Section IV-A.1 at 80 % load: Figs. 3 and 4, Table I."""
+"""Section IV-A.1 at 80 % load: Figs. 3 and 4, and Table I."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from tcpsf.reproduce.smart_framing.exhibit import (
 from tcpsf.summary import RunSummary
 
 STEP = {"text": (3.0, 3.5), "closest": (6.0, 6.5)}
-"""Fig. 4, by the readings: from the first timeout to some round trips after it, seconds."""
+"""Fig. 4, by readings: first timeout and a few round trips after it, in seconds."""
 
 QUANTILES = tuple(0.1 * 200.0 ** (step / 80) for step in range(81))
-"""Fig. 4: where the distribution is shown, 0.1 to 20 s."""
+"""Fig. 4: completion times in seconds at which the distribution is shown, 0.1 to 20 s."""
 
 PUBLISHED = {variant.key: variant.published for variant in paper.VARIANTS}
 """Table I, by variant."""
