@@ -40,6 +40,7 @@ PYTHON = (
     "python/tcpsf/intervals.py",
     "python/tcpsf/live",
     "python/tcpsf/models",
+    "python/tcpsf/papers",
     "python/tcpsf/pcap.py",
     "python/tcpsf/result.py",
     "python/tcpsf/runs.py",
