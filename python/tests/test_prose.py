@@ -42,6 +42,7 @@ PYTHON = (
     "python/tcpsf/models",
     "python/tcpsf/papers",
     "python/tcpsf/pcap.py",
+    "python/tcpsf/report",
     "python/tcpsf/result.py",
     "python/tcpsf/runs.py",
     "python/tcpsf/scenario",
