@@ -90,7 +90,7 @@ class Flow:
     complete_s: float | None = None
     """Time at which all data, or all data in the drawing, were acknowledged."""
     segment_bytes: int | None = None
-    """Payload of a segment; labels then show segment numbers. ``None``: labels show bytes."""
+    """Payload of a segment, if labels show segment numbers; ``None``: sequence numbers."""
     first_seq: int = 1
     """Sequence number of the segment that has number 0; see ``segment_bytes``."""
     done: str = "complete"
