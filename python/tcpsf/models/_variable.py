@@ -4,8 +4,8 @@ Segments grow with each acknowledgment. A state S_j is a window whose first segm
 size. The chain never goes back, so one pass through it in order gives every mean number of visits.
 
 The paper's states 2FRi and 2TOi are named by the size of the lost segment. This name leaves open
-whether the lost segment was the first of its window. The additional round trip that depends on this
-is therefore spent in S_j.
+whether the lost segment was the first of its window. The fast repair of a later segment takes one
+more round trip, which is counted in S_j.
 """
 
 from __future__ import annotations
