@@ -104,7 +104,7 @@ class Assumptions:
 
 TEXT = Assumptions()
 CLOSEST = replace(TEXT, rto_s=0.2, lone_segments=False)
-"""Assumptions with which the simulations fit best.
+"""Assumptions with which the simulations are closest to the paper.
 
 T₀ and the minimum timeout are two ticks of 100 ms, as in the ns of that time. Fits are over
 transfers of several segments.
