@@ -11,53 +11,11 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
-RUST = (
-    "benches/peers/src",
-    "crates/capture",
-    "crates/emulator",
-    "crates/host",
-    "crates/interop",
-    "crates/link",
-    "crates/policy",
-    "crates/py/src",
-    "crates/sim",
-    "crates/tcp",
-    "crates/testkit",
-    "crates/tun",
-    "crates/units",
-    "crates/wire",
-    "fuzz/fuzz_targets",
-)
-"""Rust sources whose comments have been rewritten. The others are still to follow."""
+RUST = ("benches/peers/src", "crates", "fuzz/fuzz_targets")
+"""Folders of Rust sources that follow the rules."""
 
-PYTHON = (
-    "python/tcpsf/__init__.py",
-    "python/tcpsf/__main__.py",
-    "python/tcpsf/cli",
-    "python/tcpsf/distribution.py",
-    "python/tcpsf/errors.py",
-    "python/tcpsf/finished.py",
-    "python/tcpsf/intervals.py",
-    "python/tcpsf/live",
-    "python/tcpsf/models/__init__.py",
-    "python/tcpsf/models/_arguments.py",
-    "python/tcpsf/models/_sums.py",
-    "python/tcpsf/models/chain.py",
-    "python/tcpsf/models/packet_discard.py",
-    "python/tcpsf/models/santa_cruz.py",
-    "python/tcpsf/models/smart_framing.py",
-    "python/tcpsf/pcap.py",
-    "python/tcpsf/reproduce",
-    "python/tcpsf/result.py",
-    "python/tcpsf/runs.py",
-    "python/tcpsf/scenario",
-    "python/tcpsf/staging.py",
-    "python/tcpsf/stats.py",
-    "python/tcpsf/summary.py",
-    "python/tcpsf/summed.py",
-    "python/tcpsf/sums.py",
-)
-"""The same for Python sources."""
+PYTHON = ("python/tcpsf",)
+"""Folders of Python sources that follow the rules."""
 
 LONGEST_LINE = 100
 LONGEST_SENTENCE = 40

@@ -1,8 +1,8 @@
-"""Segments of one size in the small-window region: Classic TCP and FS-TCP-SF (Smart Framing paper, V-A and V-B).
+"""Chains of Classic TCP and FS-TCP-SF in the small-window region (Smart Framing paper, V-A, V-B).
 
-The chain climbs from level to level, a window a level, and falls back by losses. Flows through the
-cut between two levels balance, which gives the mean number of visits in closed form, without a
-matrix.
+All segments of a chain have one size. Each window is a level. The chain climbs from level to level
+and falls back after a loss. The flows in both directions between two neighbouring levels balance.
+This balance gives the mean number of visits in closed form, without a matrix.
 """
 
 from __future__ import annotations
@@ -19,29 +19,35 @@ from tcpsf.models._sums import Sums
 from tcpsf.models.chain import State
 
 ALWAYS_FAST = 8
-"""Segments of a window, not the first, in which a loss is taken to be repaired fast: section V-B says so of eight."""
+"""Size in segments from which a window repairs every loss fast, unless it is the first window.
+
+Section V-B says this of eight segments.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Level:
-    """A window."""
+    """One window of the small-window region."""
 
     name: str
     segments: int
     passed: Array
-    """Probability that nothing is lost."""
+    """Probability that no segment is lost."""
     fast: Sequence[Array]
-    """For each segment: it is the first lost, and repaired fast; empty where a loss is repaired in the window."""
+    """Per segment: probability that it is the first lost one and fast recovery repairs it.
+
+    The sequence is empty where a loss is repaired within the window.
+    """
     again: Array
     """Probability of a loss that is repaired in the window."""
     timeout: Array
-    """Probability of a loss that is not repaired fast."""
+    """Probability of a loss that ends in a timeout."""
     extra: Array
-    """New segments let out before the first loss, on average."""
+    """Mean number of new segments that are sent before the first loss."""
 
 
 def exit_name(segments: int, threshold: int) -> str:
-    """The first window outside the region."""
+    """Name of the first window outside the small-window region."""
     return f"S{segments * (2 * _windows(threshold)[-1])}"
 
 
@@ -56,10 +62,10 @@ def solve(
     returns: bool,
     everything: bool,
 ) -> tuple[Sums, Callable[[], list[State]]]:
-    """Sums over a passage, and a function that makes the chain's states.
+    """Compute the sums over a passage, and return a function that makes the chain's states.
 
-    ``returns``: TO sends a window of ``segments``, and may lead to itself. Otherwise it resends
-    until it succeeds, and leads to the second window.
+    With ``returns``, the state TO sends a window of ``segments`` and may lead to itself. Without
+    it, the state TO retransmits until it succeeds and leads to the second window.
     """
     arrives = 1.0 - loss
     levels = [
@@ -82,7 +88,7 @@ def solve(
         timeout_offered = 1.0 / arrives
         timeout_delivered = np.ones_like(arrives)
     visits[0] = starts
-    # In S_N itself one visit; further starts of a first window are visits of TO.
+    # S_N itself has one visit. Later starts of a first window count as visits of TO.
     time = rtt * (1.0 + sum(visits[1:], np.zeros(()))) + timeout * timeouts
     offered = first.segments + first.extra + timeouts * timeout_offered
     delivered = (first.segments + first.extra) * arrives + timeouts * timeout_delivered
@@ -120,10 +126,10 @@ def solve(
 
 
 def first_lost(arrives: Array, segments: int) -> list[Array]:
-    """For each segment of a window: it is the first lost, and three of those sent after it arrive (V-B).
+    """Per segment: probability that it is the first lost one and three later segments arrive (V-B).
 
-    After the i-th of N come N − i of its window and the 2 (i − 1) that the acknowledgements before
-    it let out.
+    After the i-th of N segments, N − i segments of its window follow. Another 2 (i − 1) segments
+    follow, which the acknowledgments before it let out.
     """
     powers = list(
         itertools.accumulate([arrives] * (3 * segments), np.multiply, initial=np.ones_like(arrives))
@@ -177,7 +183,10 @@ def _level(arrives: Array, segments: int, *, first: bool, everything: bool) -> _
 
 
 def _visits(levels: Sequence[_Level]) -> list[Array]:
-    """Visits of each level above the first: what goes up through each cut is one more than what comes down."""
+    """Mean visits of each level above the first.
+
+    Between two neighbouring levels, one more transition leads up than down.
+    """
     visits = [np.ones(())] * len(levels)
     fallen = np.zeros(())
     above = np.zeros(())
@@ -194,7 +203,7 @@ def _up(levels: Sequence[_Level], number: int) -> str:
 
 
 def _half(levels: Sequence[_Level], number: int) -> str:
-    """Where a fast repair leads: half the window, two full-sized segments at the least."""
+    """Name of the state after a fast repair: half the window, at least two full-sized segments."""
     return _up(levels, 0) if number <= 1 else levels[number - 1].name
 
 

@@ -1,9 +1,11 @@
-"""Segments that grow with each acknowledgement: VS-TCP-SF in the small-window region (Smart Framing paper, V-C).
+"""Chain of VS-TCP-SF in the small-window region (Smart Framing paper, V-C).
 
-A state S_j is a window whose first segment has the j-th size. The chain never goes back, so that
-one pass through it in order gives every mean number of visits. The paper's 2FRi and 2TOi are named
-by the size of the lost segment; as that leaves open whether it was the first of its window, the
-round trip that this costs more is spent in S_j.
+Segments grow with each acknowledgment. A state S_j is a window whose first segment has the j-th
+size. The chain never goes back, so one pass through it in order gives every mean number of visits.
+
+The paper's states 2FRi and 2TOi are named by the size of the lost segment. This name leaves open
+whether the lost segment was the first of its window. The fast repair of a later segment takes one
+more round trip, which is counted in S_j.
 """
 
 from __future__ import annotations
@@ -25,17 +27,17 @@ MOST_SIZES = 256
 class _Node:
     name: str
     rank: tuple[int, int]
-    """Its place in an order in which nobody leads back."""
+    """Position in an order in which every transition leads forward."""
     time_s: Array
     sends: dict[int, Array] = field(default_factory=dict)
-    """How many segments of each size, on average."""
+    """Mean number of segments sent, by size."""
     to: dict[str, Array] = field(default_factory=dict)
 
     def leads(self, name: str, probability: Array) -> None:
         self.to[name] = self.to[name] + probability if name in self.to else probability
 
     def sent(self, size: int, times: Array) -> None:
-        """Add a segment that is sent so many times, on average."""
+        """Add ``times`` segments of one size; ``times`` is a mean number."""
         self.sends[size] = self.sends[size] + times if size in self.sends else times
 
 
@@ -43,7 +45,7 @@ ONE = np.ones(())
 
 
 def shares(segments: int, alpha: float) -> list[float]:
-    """Sizes in full-sized segments, from the first to the full-sized one.
+    """Sizes as shares of a full-sized segment, from the first size to the full-sized segment.
 
     >>> [round(share, 3) for share in shares(4, 1.32)]
     [0.25, 0.33, 0.436, 0.575, 0.759, 1.0]
@@ -68,7 +70,10 @@ def solve(
     sizes: Sequence[Array],
     everything: bool,
 ) -> tuple[Sums, Callable[[], list[State]]]:
-    """Sums over a passage, and a function that makes the chain's states. Sizes are counted from 0 to the last."""
+    """Compute the sums over a passage, and return a function that makes the chain's states.
+
+    Sizes are numbered from 0.
+    """
     last = len(sizes) - 1
     nodes: dict[str, _Node] = {}
 
@@ -138,7 +143,7 @@ def _window(
 ) -> None:
     last = len(losses) - 1
     first = start == 0
-    # All segments of the first window have the first size; then each is one size further.
+    # In the first window all segments have the first size. Later, each has the next size.
     window = [0 if first else min(start + i, last) for i in range(segments)]
     fresh = 1 if first else start + segments
     state = node(f"S{start + 1}", (start, 0), rtt)
@@ -172,7 +177,7 @@ def _window(
 
 
 def _three_arrive(losses: Sequence[Array]) -> Array:
-    """Probability that three or more of these segments arrive."""
+    """Probability that at least three of these segments arrive."""
     if len(losses) < 3:
         return np.zeros(())
     if len(losses) == 3:

@@ -1,10 +1,11 @@
-"""Which cut of the bytes completes soonest? Exact over every pattern of losses, for a few segments.
+"""Search for the division into segments that completes soonest; exact for up to 12 segments.
 
-Ours, not a paper's; docs/concepts/best-framing.md tells what comes out. A path has a loss law and a
-round trip, a sender a window and timers. Every one of the 2ⁿ patterns of losses among n first
-transmissions is played through, weighted by its probability. What is sent again arrives: what a
-second loss would add is left out. Times are from the first sending until the body is acknowledged,
-in seconds; sizes in bytes.
+This model is from this project and not from a paper; docs/concepts/best-framing.md describes its
+results. A path has a loss law and a round trip. A sender has a window and timers.
+
+The model evaluates each of the 2ⁿ patterns of losses among n first transmissions and weights it by
+its probability. Every retransmission arrives, so the effect of a second loss is left out. Times are
+in seconds, from the first transmission until the body is acknowledged. Sizes are in bytes.
 """
 
 from __future__ import annotations
@@ -25,24 +26,31 @@ from tcpsf.models.smart_framing import Law, size_loss
 
 Objective: TypeAlias = Literal["mean", "p99"]
 MOST_SEGMENTS = 12
-"""2¹² patterns."""
+"""Largest number of segments: 2¹² patterns of losses."""
 SMALLEST_GAIN_S = 1e-9
-"""Moves that gain less are not made."""
+"""The search makes no move that gains less than this time, in seconds."""
 GRID, COARSE_GRID = 16, 8
-"""Pieces that the search moves first: where times depend on the number of segments alone, and where not."""
+"""Parts into which the search divides the body at first.
+
+The first number is for times that depend on the number of segments alone, the second for others.
+"""
 
 
 def duplicates(*, rto: float = 1.0) -> Detection:
-    """A sender that needs three SACKed segments above a hole (RFC 6675), or its timer of ``rto`` seconds (RFC 6298)."""
+    """Loss detection with three SACKed segments above a hole (RFC 6675), or a timer (RFC 6298).
+
+    ``rto`` is the timer's duration in seconds.
+    """
     timer = float(Taking("best_framing.duplicates").positive("rto", rto))
     return Detection(rack=False, rto=timer)
 
 
 def linux(*, rtt: float, rto_min: float = 0.2) -> Detection:
-    """A sender with RACK-TLP (RFC 8985) and Linux's timers after a handshake took one round trip; seconds.
+    """Loss detection with RACK-TLP (RFC 8985) and Linux's timers after a handshake; in seconds.
 
-    rto = rtt + max(2 rtt, rto_min): the deviation begins at half the round trip and counts four times. A probe waits
-    two round trips, and rto_min longer with one segment out, never longer than the timer.
+    The handshake took one round trip. rto = rtt + max(2 rtt, rto_min): the deviation begins at half
+    the round trip and counts four times. A probe waits two round trips. With one segment in flight
+    it waits rto_min longer. It never waits longer than the timer.
 
     >>> round(linux(rtt=0.05).rto, 3), round(linux(rtt=0.15).rto, 3)
     (0.25, 0.45)
@@ -54,25 +62,25 @@ def linux(*, rtt: float, rto_min: float = 0.2) -> Detection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What is sent, over what, by whom."""
+    """A body to send, the path and the sender."""
 
     size: int
-    """Bytes of the body."""
+    """Size of the body in bytes."""
     rtt: float
     loss: float
     """Probability that a packet with a full-sized segment is lost, below 1."""
     law: Law
-    """How a packet's loss depends on its bytes, header included."""
+    """Dependence of a packet's loss on its size in bytes, header included."""
     sender: Detection
     cwnd: float = 14_600.0
-    """Bytes."""
+    """Congestion window in bytes."""
     mss: int = 1460
     header: int = 40
-    """Bytes of a packet beside its segment."""
+    """Bytes of a packet's header."""
     window_counts: Literal["bytes", "packets"] = "bytes"
-    """What the window is counted in; Linux counts packets."""
+    """Unit of the congestion window; Linux counts packets."""
     rate: float | None = None
-    """Bytes per second of the line, headers included; without, it takes no time."""
+    """Rate of the line in bytes per second, headers included; ``None``: sending takes no time."""
 
     def __post_init__(self) -> None:
         take = Taking("best_framing")
@@ -101,22 +109,25 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Framing:
-    """A cut of the body, and perhaps a packet behind it whose own fate delays nobody."""
+    """A division of the body into segments, and optionally a guard packet after the body.
+
+    The loss of the guard packet itself delays no data.
+    """
 
     name: str
     cuts: tuple[int, ...]
     guard: int | None = None
-    """Bytes of that packet: 0 for a FIN."""
+    """Payload of the guard packet in bytes: 0 for a FIN; ``None``: no guard packet."""
 
     @property
     def packets(self) -> int:
-        """How many are sent."""
+        """Number of packets sent."""
         return len(self.cuts) + (self.guard is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a framing comes to."""
+    """Times and bytes of a framing."""
 
     framing: Framing
     mean_s: float
@@ -125,12 +136,12 @@ class Outcome:
     wire_bytes: int
 
     def of(self, objective: Objective) -> float:
-        """The time that is to be small."""
+        """Time that the search minimizes."""
         return self.mean_s if objective == "mean" else self.p99_s
 
 
 def outcome(case: Case, framing: Framing) -> Outcome:
-    """Play every pattern of losses.
+    """Evaluate every pattern of losses.
 
     >>> case = Case(size=1200, rtt=0.05, loss=0.01, law="constant", sender=linux(rtt=0.05))
     >>> found = outcome(case, Framing(name="whole", cuts=(1200,)))
@@ -162,11 +173,11 @@ def outcome(case: Case, framing: Framing) -> Outcome:
 def policies(
     case: Case, *, segments: int = 4, alpha: float = 1.32, marker: int = 5
 ) -> list[Framing]:
-    """What senders do: full-sized segments, FS and VS Smart Framing, and what guards a tail.
+    """Framings of real senders: full-sized segments, FS and VS Smart Framing, guards of the tail.
 
-    A *tiny tail* is the last byte in a packet of its own; a *tail guard* is a marker of ``marker`` bytes that a
-    protocol puts behind its body, such as HTTP's last chunk; a *FIN guard* closes at once. Those with too many packets
-    for an enumeration are left out.
+    A *tiny tail* is the last byte in a packet of its own. A *tail guard* is a marker of ``marker``
+    bytes that a protocol sends after its body, such as HTTP's last chunk. A *FIN guard* is a FIN
+    that is sent at once. Framings with too many packets for an enumeration are left out.
 
     >>> case = Case(size=1200, rtt=0.05, loss=0.01, law="constant", sender=linux(rtt=0.05))
     >>> [(each.name, each.cuts) for each in policies(case)][:3]
@@ -195,12 +206,16 @@ def policies(
 
 
 def best(case: Case, *, objective: Objective = "mean", most_segments: int = 8) -> Outcome:
-    """The cut, into ``most_segments`` (to 12) at the most, whose mean or 99th percentile is least.
+    """Find the framing with the least mean or 99th percentile of the time.
 
-    For each number of segments: every cut on a grid of sixteenths of the body, then bytes are moved from segment to
-    segment as long as that helps. With a window in bytes and a body of more than a segment, times depend on the cut
-    too; the grid is one of eighths then, and nothing is moved. Equal parts of a full-sized segment, tails of one to
-    three single bytes and the cuts of `policies` are tried as well. Fewer segments win a draw.
+    The framing has at most ``most_segments`` segments, a number up to 12. For each number of
+    segments, the search tries every division on a grid of sixteenths of the body. It then moves
+    bytes from segment to segment as long as that reduces the time. With a window in bytes and a
+    body of more than one segment, times also depend on the sizes. The grid then has eighths, and no
+    bytes are moved.
+
+    The search also tries equal parts of a full-sized segment, tails of one to three single bytes,
+    and the framings of `policies`. Of equal times, the framing with fewer segments is chosen.
 
     >>> from dataclasses import replace
     >>> case = Case(size=1200, rtt=0.05, loss=0.01, law="constant", sender=linux(rtt=0.05))
@@ -228,7 +243,7 @@ def best(case: Case, *, objective: Objective = "mean", most_segments: int = 8) -
         (*full[:-1], full[-1] - tails, *[1] * tails) for tails in (1, 2, 3) if full[-1] > tails
     ]
     aims: tuple[Objective, ...] = ("mean",) if objective == "mean" else ("mean", objective)
-    # By the mean too: of cuts with one 99th percentile, it finds the one with the least mean.
+    # The search by the mean finds the least mean among framings with one 99th percentile.
     for count, what in itertools.product(range(fewest, min(most, case.size) + 1), aims):
         cuts = _best_of(case, count, what)
         if cuts is not None:
@@ -242,7 +257,7 @@ def best(case: Case, *, objective: Objective = "mean", most_segments: int = 8) -
 
 
 def compare(case: Case, *, objective: Objective = "mean", most_segments: int = 8) -> list[Outcome]:
-    """Outcomes of all policies and of the best cut, the least first."""
+    """Outcomes of all policies and of the best framing, in increasing order of time."""
     found = [outcome(case, framing) for framing in policies(case)]
     found.append(best(case, objective=objective, most_segments=most_segments))
     return sorted(found, key=lambda each: _key(each, objective))
@@ -267,12 +282,15 @@ def _even(size: int, count: int) -> tuple[int, ...]:
 
 
 def _alike(case: Case, sizes: Array) -> bool:
-    """Whether times depend on the number of segments alone: each costs one, or all fit the smallest window."""
+    """Whether times depend on the number of segments alone.
+
+    This is so where each segment costs one, or where all segments fit in the smallest window.
+    """
     return case.window_counts == "packets" or float(sizes.sum()) <= case.mss
 
 
 def _times(case: Case, sizes: Array, *, guarded: bool) -> Array:
-    """When the body is acknowledged, for each pattern of losses: bit i is the i-th segment."""
+    """Time until the body is acknowledged, for each pattern of losses; bit i is segment i."""
     count = len(sizes)
     if count > MOST_SEGMENTS:
         raise ModelError(
@@ -307,7 +325,7 @@ def _enumerated(
 
 
 def _judge(times: Array, losses: Array) -> tuple[Array, Array]:
-    """Mean and 99th percentile, for each row of losses."""
+    """Mean and 99th percentile for each row of losses."""
     odds = np.ones((losses.shape[0], 1))
     for i in range(losses.shape[1]):
         lost = losses[:, i : i + 1]
@@ -347,13 +365,16 @@ def _best_of(case: Case, count: int, objective: Objective) -> tuple[int, ...] | 
 
 
 def _values(case: Case, times: Array, rows: Array, objective: Objective) -> Array:
-    """What is to be small; among equal 99th percentiles the mean decides."""
+    """Values that the search minimizes; among equal 99th percentiles the mean decides."""
     mean, p99 = _judge(times, case.losses(rows))
     return mean if objective == "mean" else p99 + 1e-6 * mean
 
 
 def _on_grid(size: int, count: int, grid: int, most: int) -> Array:
-    """Every cut into ``count`` whole pieces of a grid; the bytes that are left over go to the first segments."""
+    """Every division into ``count`` segments, each a whole number of parts of a grid.
+
+    The remaining bytes are added to the first segments.
+    """
     if count > min(grid, size):
         return np.empty((0, count))
     ends = np.array(list(itertools.combinations(range(1, grid), count - 1)), dtype=np.int64)
@@ -364,7 +385,7 @@ def _on_grid(size: int, count: int, grid: int, most: int) -> Array:
 
 
 def _moves(row: Array, step: int, most: int) -> Array:
-    """The row with ``step`` bytes moved from one segment to another, each way."""
+    """Copies of the row, each with ``step`` bytes moved from one segment to another."""
     moves: list[Sequence[float]] = []
     for giver, taker in itertools.permutations(range(len(row)), 2):
         if row[giver] - step >= 1 and row[taker] + step <= most:

@@ -1,8 +1,9 @@
-"""A sender and its receiver, for one train of segments of which chosen ones are lost once.
+"""A sender and its receiver, for one train of segments in which chosen segments are lost once.
 
-Enough of TCP to know when the last segment is acknowledged: the window in slow start and after a
-loss, the timer (RFC 6298), and either duplicate SACKs (RFC 6675: three above a hole) or RACK-TLP
-(RFC 8985). What is sent again arrives, and every segment is acknowledged at once.
+The model covers what determines the time of the last acknowledgment. It has the window in slow
+start and after a loss, and the timer (RFC 6298). It detects losses by duplicate SACKs (RFC 6675:
+three above a hole) or by RACK-TLP (RFC 8985). Every retransmission arrives, and every segment is
+acknowledged at once.
 """
 
 from __future__ import annotations
@@ -13,24 +14,30 @@ from dataclasses import dataclass, field
 
 NEVER = float("inf")
 REORDER_SHARE = 0.25
-"""Of a round trip: what RACK waits for a segment that may only be late; RFC 8985 §7.1.2."""
+"""Share of a round trip that RACK waits for a reordered segment; RFC 8985 §7.1.2."""
 DUPLICATES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detection:
-    """How losses are found, and the timers, in seconds."""
+    """Method of loss detection, and its timers in seconds."""
 
     rack: bool
-    """RACK-TLP, or three duplicates."""
+    """True: RACK-TLP; false: three duplicate acknowledgments."""
     rto: float
     probe_allowance: float = 0.2
-    """What a tail loss probe waits longer where a single segment is out, for its acknowledgement may be delayed."""
+    """Additional wait of a tail loss probe when a single segment is in flight.
+
+    The receiver may delay the acknowledgment of a single segment.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Train:
-    """What is sent, and into which window: costs of each segment and the window in one unit, bytes or packets."""
+    """The segments to send, and the window.
+
+    The segments' costs and the window have the same unit, bytes or packets.
+    """
 
     costs: tuple[float, ...]
     window: float
@@ -46,42 +53,48 @@ class _Play:
     lost: Sequence[bool]
     now: float = 0.0
     acks: list[tuple[float, int, int]] = field(default_factory=list)
-    """When an acknowledgement arrives, its number, which segment it reports."""
+    """Per acknowledgment: its time of arrival, its number, and the segment that it reports."""
     serial: int = 0
     sent_at: dict[int, float] = field(default_factory=dict)
     order: dict[int, int] = field(default_factory=dict)
-    """Of the latest transmission of each segment."""
+    """Order of the latest transmission of each segment."""
     resent: set[int] = field(default_factory=set)
     arrived: set[int] = field(default_factory=set)
-    """What the receiver has, as far as acknowledgements have come back."""
+    """Segments that the receiver has, as far as the acknowledgments that arrived report them."""
     sacked: set[int] = field(default_factory=set)
     marked: set[int] = field(default_factory=set)
-    """Taken for lost, and not sent again yet."""
+    """Segments marked as lost and not retransmitted yet."""
     twice: set[int] = field(default_factory=set)
-    """Sent again, though not taken for lost."""
+    """Segments retransmitted without being marked as lost."""
     una: int = 0
     next: int = 0
     window: float = 0.0
     threshold: float = NEVER
     recover: int = -1
-    """Recovery ends when everything below is acknowledged."""
+    """Recovery point: recovery ends when every segment below it is acknowledged."""
     fast: bool = False
-    """Whether that recovery is a fast one, and not after a timeout."""
+    """Whether the recovery is a fast recovery, not a recovery after a timeout."""
     rescued: bool = False
     rescue_after: int = 0
-    """Past the first retransmission of this recovery: more must be acknowledged before a rescue."""
+    """A rescue retransmission is allowed once the acknowledged segments pass this number.
+
+    It lies after the first retransmission of this recovery.
+    """
     backoff: int = 0
     timer: float = NEVER
     probe: float = NEVER
     probed: bool = False
     reorder: float = NEVER
     newest: tuple[float, int] = (-1.0, -1)
-    """RACK: when the latest sent of the delivered ones was sent."""
+    """RACK: transmission time and order of the most recently sent segment that was delivered."""
     times: list[float] = field(default_factory=list)
 
 
 def acknowledged(train: Train, detection: Detection, lost: Sequence[bool]) -> list[float]:
-    """When each segment is acknowledged, in seconds from the first sending, itself and all before it."""
+    """Time at which each segment and all before it are acknowledged.
+
+    Times are in seconds from the first transmission.
+    """
     play = _Play(
         train=train,
         detection=detection,
@@ -130,10 +143,10 @@ def _out(play: _Play) -> list[int]:
 
 
 def _pipe(play: _Play) -> float:
-    """The bytes in flight, less those SACKed or lost.
+    """Bytes in flight, without those that are SACKed or lost.
 
-    Outside recovery RFC 5681 counts SACKed segments as in flight; RACK senders (Linux) do not.
-    RFC 6675 §4, SetPipe (): a segment sent again that is not marked lost counts twice.
+    Outside recovery, RFC 5681 counts SACKed segments as in flight; RACK senders (Linux) do not. By
+    RFC 6675 §4, SetPipe (), a retransmitted segment that is not marked as lost counts twice.
     """
     if not play.detection.rack and play.recover <= play.una:
         return sum(
@@ -147,7 +160,7 @@ def _pipe(play: _Play) -> float:
 
 
 def _send(play: _Play) -> None:
-    """Send what the window lets out: what is marked lost first, then what is new, then what may be lost."""
+    """Send what the window allows: lost segments first, then new ones, then possibly lost ones."""
     new = False
     while (segment := _next_segment(play)) is not None:
         if _pipe(play) + play.train.costs[segment] > play.window * (1 + 1e-9):
@@ -164,7 +177,10 @@ def _send(play: _Play) -> None:
 
 
 def _next_segment(play: _Play) -> int | None:
-    """RFC 6675 §4, NextSeg (); its rules 3 and 4 are for fast recovery without RACK."""
+    """Next segment to send by RFC 6675 §4, NextSeg ().
+
+    Its rules 3 and 4 apply to fast recovery without RACK.
+    """
     if play.marked:
         return min(play.marked)
     if play.next < len(play.train.costs):
@@ -182,12 +198,15 @@ def _next_segment(play: _Play) -> int | None:
 
 
 def _restart(play: _Play) -> None:
-    """Start the timer again; RFC 6298 §5.3."""
+    """Restart the timer; RFC 6298 §5.3."""
     play.timer = play.now + play.detection.rto * 2.0**play.backoff if _out(play) else NEVER
 
 
 def _arm_probe(play: _Play) -> None:
-    """RFC 8985 §7.2: after new data and after an ACK, outside recovery, one probe at a time."""
+    """Arm the tail loss probe after new data or an ACK; RFC 8985 §7.2.
+
+    This is done outside recovery, for one probe at a time.
+    """
     out = _out(play)
     if not play.detection.rack or not out or play.recover > play.una or play.probed or play.sacked:
         play.probe = NEVER
@@ -228,7 +247,7 @@ def _on_ack(play: _Play, segment: int) -> None:
 
 
 def _duplicates(play: _Play) -> None:
-    """RFC 6675: three SACKed segments above a hole."""
+    """Mark segments as lost that have three SACKed segments above them; RFC 6675."""
     found = [
         each
         for each in _out(play)
@@ -242,7 +261,11 @@ def _above(play: _Play, segment: int) -> int:
 
 
 def _rack(play: _Play) -> None:
-    """RFC 8985 §6.2: what was sent before something delivered, a round trip and the reordering window ago."""
+    """Mark segments as lost by RACK; RFC 8985 §6.2.
+
+    A segment is lost if it was sent before a delivered one, and at least a round trip and the
+    reordering window ago.
+    """
     if play.newest[1] < 0:
         return
     window = (
@@ -264,7 +287,10 @@ def _rack(play: _Play) -> None:
 
 
 def _lose(play: _Play, found: Sequence[int]) -> None:
-    """Mark, and once a recovery halve the window and send the first at once."""
+    """Mark segments as lost, and retransmit the first of all marked segments at once.
+
+    The window is halved once per recovery.
+    """
     if not found:
         return
     if play.recover <= play.una:
@@ -278,7 +304,10 @@ def _lose(play: _Play, found: Sequence[int]) -> None:
 
 
 def _on_probe(play: _Play) -> None:
-    """RFC 8985 §7.3: something new, or the last again; then only the timer is left."""
+    """Send a new segment as the probe, or else the last one again; RFC 8985 §7.3.
+
+    Afterwards only the retransmission timer is armed.
+    """
     play.probe, play.probed = NEVER, True
     if play.next < len(play.train.costs):
         play.next += 1
@@ -289,7 +318,10 @@ def _on_probe(play: _Play) -> None:
 
 
 def _on_timeout(play: _Play) -> None:
-    """RFC 6298 §5.4 to §5.6. Everything that is not SACKed is lost; reports are kept (RFC 6675 §5.1)."""
+    """Mark every segment that is not SACKed as lost after a timeout; RFC 6298 §5.4 to §5.6.
+
+    The SACK information is kept (RFC 6675 §5.1).
+    """
     flight = sum(play.train.costs[each] for each in range(play.una, play.next))
     play.threshold = max(flight / 2.0, 2.0 * play.train.full)
     play.window = play.train.full

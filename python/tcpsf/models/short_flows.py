@@ -1,13 +1,13 @@
-"""How long a short TCP transfer takes: closed models with and without loss.
+"""Closed models of the duration of a short TCP transfer, with and without loss.
 
 N. Cardwell, S. Savage, T. Anderson, *Modeling the Performance of Short TCP Connections*, University
-of Washington, 1998: equations (1) to (14), referred to by their numbers alone. Refined by the same
-authors in *Modeling TCP Latency*, INFOCOM 2000: `latency`. J. Padhye, V. Firoiu, D. Towsley, J.
+of Washington, 1998: equations (1) to (14), cited by their numbers alone. The same authors refined
+the model in *Modeling TCP Latency*, INFOCOM 2000: `latency`. J. Padhye, V. Firoiu, D. Towsley, J.
 Kurose, *Modeling TCP Throughput*, SIGCOMM 1998: `padhye`. M. Mathis, J. Semke, J. Mahdavi, T. Ott,
 *The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm*, CCR 27(3), 1997: `mathis`.
 
 Sizes and windows of a path are in bytes, ``initial_window`` in segments, times in seconds, rates in
-bytes per second. ``ack_every`` is b: segments that an acknowledgement covers.
+bytes per second. ``ack_every`` is b: the number of segments that an acknowledgment covers.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import numpy as np
 from tcpsf.models._arguments import Array, Taking, Values
 
 DELAYED_ACK_S = 0.1
-"""Average delay of the first acknowledgement, section 3.1."""
+"""Mean delay of the first acknowledgment, section 3.1."""
 LEAST = 1e-300
-"""Stands for a loss of zero where a form divides by it."""
+"""Substitute for a loss of zero where a formula divides by the loss."""
 WINDOW_LIMIT = 65_535.0
-"""Bytes: the largest window without scaling."""
+"""Largest window without window scaling, in bytes."""
 
 
 def lossless(
@@ -37,9 +37,9 @@ def lossless(
     flows: Values = 1.0,
     delayed_ack: Values = DELAYED_ACK_S,
 ) -> Array:
-    """Time to open ``flows`` connections and move ``size`` bytes through them in slow start, without loss; (1).
+    """Time to open ``flows`` connections and send ``size`` bytes in slow start, without loss; (1).
 
-    Valid while the path is not filled: see `data_until_full_pipe`.
+    The formula is valid until the path is full: see `data_until_full_pipe`.
 
     >>> round(float(lossless(10_000, rtt=0.07)), 3)
     0.427
@@ -65,7 +65,8 @@ def data_until_full_pipe(
 ) -> Array:
     """Bytes sent in slow start when it reaches the bottleneck's ``rate``, in bytes per second; (2).
 
-    The text's 7.5 kB for a modem is three times rate × rtt; the equation gives 4640 bytes.
+    The text gives 7.5 kB for a modem, which is three times rate × rtt. The equation gives 4640
+    bytes.
 
     >>> float(data_until_full_pipe(rate=3600.0, rtt=0.7))
     4640.0
@@ -91,9 +92,10 @@ def padhye(
     ack_every: Values = 2.0,
     form: Literal["approximate", "full"] = "approximate",
 ) -> Array:
-    """Rate of a flow that never ends, in bytes per second; valid for 0 ≤ loss < 1, ``window_limit`` / rtt at 0.
+    """Rate of an endless flow in bytes per second; valid for 0 ≤ loss < 1.
 
-    ``approximate``: (3). ``full``: Padhye et al. 1998, (32).
+    The rate is ``window_limit`` / rtt at loss 0. The form ``approximate`` is (3). The form ``full``
+    is Padhye et al. 1998, (32).
 
     >>> round(float(padhye(0.05, rtt=0.07))), round(float(padhye(0.05, rtt=0.07, form="full")))
     (29528, 31885)
@@ -120,7 +122,9 @@ def padhye(
 
 
 def mathis(loss: Values, *, rtt: Values, mss: Values = 1460.0, ack_every: Values = 1.0) -> Array:
-    """Rate of congestion avoidance without timeouts, in bytes per second; 0 < loss ≤ 1: mss/rtt · √(3/(2 b loss)).
+    """Rate of congestion avoidance without timeouts, in bytes per second; 0 < loss ≤ 1.
+
+    The rate is mss/rtt · √(3/(2 b loss)).
 
     >>> round(float(mathis(0.01, rtt=0.1)))
     178813
@@ -145,7 +149,9 @@ def steady_state(
     delayed_ack: Values = DELAYED_ACK_S,
     form: Literal["approximate", "full"] = "approximate",
 ) -> Array:
-    """Time of a transfer at the steady rate of `padhye`, after the handshake and the first delayed ACK; (4).
+    """Time of a transfer at the steady rate of `padhye`; (4).
+
+    The time includes the handshake and the first delayed ACK.
 
     >>> round(float(steady_state(10_000, 0.05, rtt=0.07)), 3)
     0.509
@@ -160,7 +166,7 @@ def steady_state(
 
 
 def expected_losses(size: Values, loss: Values, *, mss: Values = 1460.0) -> Array:
-    """Losses that make their share of all that is sent equal ``loss`` < 1; (5).
+    """Number of losses whose share of all segments sent equals ``loss`` < 1; (5).
 
     >>> round(float(expected_losses(10_000, 0.05)), 4)
     0.3605
@@ -172,7 +178,9 @@ def expected_losses(size: Values, loss: Values, *, mss: Values = 1460.0) -> Arra
 
 
 def timeout_probability(loss: Values, *, ack_every: Values = 2.0) -> Array:
-    """Q: probability that a loss ends in a timeout, by Padhye et al.'s approximation; (6). 0 without loss.
+    """Q: probability that a loss ends in a timeout, by Padhye et al.'s approximation; (6).
+
+    The probability is 0 without loss.
 
     >>> round(float(timeout_probability(0.01)), 3), float(timeout_probability(0.2))
     (0.26, 1.0)
@@ -184,7 +192,9 @@ def timeout_probability(loss: Values, *, ack_every: Values = 2.0) -> Array:
 
 
 def timeout_run_s(loss: Values, *, rto: Values) -> Array:
-    """Mean time of a run of timeouts, each twice as long as the last to 64 times the first; (9). Seconds.
+    """Mean duration of a sequence of timeouts, in seconds; (9).
+
+    Each timeout is twice as long as the one before, up to 64 times the first.
 
     >>> round(float(timeout_run_s(0.1, rto=1.0)), 3)
     1.25
@@ -206,9 +216,10 @@ def short_flow(
     ack_every: Values = 2.0,
     delayed_ack: Values = DELAYED_ACK_S,
 ) -> Array:
-    """Time of a transfer as slow starts with timeouts between them; (7) to (14). `lossless` at loss = 0.
+    """Time of a transfer as slow starts with timeouts between them; (7) to (14).
 
-    The paper does not give the timeout of its simulations. Lost handshakes are left out, section 4.2.2.
+    At loss = 0 this is `lossless`. The paper does not give the timeout of its simulations. Lost
+    handshakes are left out, as in section 4.2.2.
 
     >>> round(float(short_flow(10_000, 0.05, rtt=0.07)), 3)
     0.678
@@ -240,18 +251,18 @@ class Latency:
     """Parts of a transfer's expected time, in seconds; *Modeling TCP Latency*, (25)."""
 
     handshake_s: Array
-    """(4)."""
+    """Handshake: (4)."""
     slow_start_s: Array
-    """The first slow start: (15)."""
+    """First slow start: (15)."""
     first_loss_s: Array
-    """Its loss: (20)."""
+    """Loss that ends the first slow start: (20)."""
     rest_s: Array
     """Congestion avoidance: (24)."""
     delayed_ack_s: Array
 
     @property
     def total_s(self) -> Array:
-        """Their sum."""
+        """Sum of the parts."""
         parts = (
             self.handshake_s
             + self.slow_start_s
@@ -276,10 +287,12 @@ def latency(
     loss_back: Values = 0.0,
     syn_timeout: Values = 3.0,
 ) -> Latency:
-    """Time of a transfer by *Modeling TCP Latency* (2000): handshake, first slow start, its loss, steady state.
+    """Parts of a transfer's time by *Modeling TCP Latency* (2000).
 
-    ``loss`` and ``loss_back`` (of the way back, in the handshake) are below 1/2. Sizes count in whole segments. Unlike
-    (5), the first slow start sends no more than there is.
+    The parts are the handshake, the first slow start, its loss and the steady state. ``loss`` and
+    ``loss_back`` are below 1/2. ``loss_back`` is the loss of the return path, which affects the
+    handshake. Sizes count in whole segments. Unlike (5), the first slow start never sends more
+    segments than the transfer has.
 
     >>> found = latency(10_000, 0.05, rtt=0.07)
     >>> round(float(found.slow_start_s), 3), round(float(found.total_s), 3)
@@ -335,7 +348,7 @@ def latency(
 
 
 def _rounds(segments: Array, initial_window: Array, ack_every: Array) -> Array:
-    """Round trips of slow start that move so many segments: section 3.1."""
+    """Round trips in which slow start sends ``segments`` segments: section 3.1."""
     growth = 1.0 / ack_every
     return np.asarray(np.log1p(segments * growth / initial_window) / np.log1p(growth))
 
@@ -345,7 +358,7 @@ def _timeout_share(loss: Array, ack_every: Array) -> Array:
 
 
 def _backoff(p: Array) -> Array:
-    """1 + p + 2p² + 4p³ + 8p⁴ + 16p⁵ + 32p⁶ of (9)."""
+    """Polynomial 1 + p + 2p² + 4p³ + 8p⁴ + 16p⁵ + 32p⁶ of (9)."""
     return np.asarray(
         1.0
         + p
@@ -354,7 +367,10 @@ def _backoff(p: Array) -> Array:
 
 
 def _timeout_at(p: Array, window: Array) -> Array:
-    """Q̂: probability that a loss in a window of so many segments ends in a timeout; Padhye et al. 1998, (24)."""
+    """Q̂: probability that a loss in a window of ``window`` segments ends in a timeout.
+
+    The source is Padhye et al. 1998, (24).
+    """
     gone = -np.expm1(3.0 * np.log1p(-p))  # 1 − (1 − p)³
     over = np.maximum(window - 3.0, 0.0)
     beyond = -np.expm1(over * np.log1p(-p))
@@ -365,7 +381,11 @@ def _timeout_at(p: Array, window: Array) -> Array:
 
 
 def _full(p: Array, rtt: Array, rto: Array, limit: Array, b: Array, *, send_rate: bool) -> Array:
-    """Padhye et al.'s full form, segments per second: what is sent, (32), or what arrives (Latency, (22)); p > 0."""
+    """Padhye et al.'s full form in segments per second; p > 0.
+
+    With ``send_rate`` the result is the rate sent, (32); without it, the rate that arrives
+    (Latency, (22)).
+    """
     shift = (2.0 + b) / (3.0 * b)
     window = shift + np.sqrt(8.0 * (1.0 - p) / (3.0 * b * p) + shift * shift)
     free = window < limit

@@ -1,1 +1,1 @@
-"""Published numbers, and the scenarios that reproduce them, one module a paper."""
+"""Published numbers and the scenarios that reproduce them, with one module per paper or topic."""

@@ -1,8 +1,8 @@
-"""R. Cohen, Y. Hamo: Balanced packet discard for improving TCP performance in ATM networks. Computer Communications 24.
+"""Balanced packet discard for improving TCP performance in ATM networks, R. Cohen, Y. Hamo.
 
-What the text and its one table give: the curves of the figures are drawn and not printed. Where the
-text leaves freedom, `READINGS` says what was taken. The networks are in
-``packet_discard_networks``.
+Computer Communications 24. The module has the numbers of the text and of its one table; the
+figures' curves are drawn, not printed. `READINGS` lists the assumptions where the text is not
+specific. The networks are in ``packet_discard_networks``.
 """
 
 from __future__ import annotations
@@ -13,60 +13,78 @@ CITATION = "Cohen, Hamo: Balanced packet discard for improving TCP performance i
 SHORT = "Cohen and Hamo 2001"
 
 SEGMENT, HEADER = 536, 40
-"""Section 3: bytes of payload in a segment, and of its TCP and IP headers."""
+"""Section 3: payload of a segment, and size of its TCP and IP headers, in bytes."""
 CELL, CELL_PAYLOAD, CELLS = 53, 48, 13
-"""Bytes of an ATM cell and of its payload; cells of a full segment with AAL5's trailer (the text prints 12)."""
+"""Bytes of an ATM cell, bytes of its payload, and cells of a full segment.
+
+The cells of a segment include AAL5's trailer. The text prints 12.
+"""
 WINDOW = "65535B"
-"""Section 3: maximum window size 64 KB, the most that a header says without scaling."""
+"""Section 3: maximum window of 64 KB, the largest that a header can state without scaling."""
 BUFFER_CELLS, MIXED_CELLS = 1200, 400
-"""The gray switch's buffer: sections 3 and 6.2."""
+"""Sections 3 and 6.2: size of the gray switch's buffer in cells."""
 
 THRESHOLDS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-"""Figs. 6 to 9 and 12 to 14: EPD-threshold and lower threshold, share of the buffer. The steps are ours."""
+"""Figs. 6 to 9 and 12 to 14: EPD-threshold and lower threshold, as shares of the buffer.
+
+The paper does not print these steps; this project chose them.
+"""
 UPPER = 0.9
-"""Section 5, Figs. 15 and 16, and section 6.2: the upper threshold, share of the buffer."""
+"""Section 5, Figs. 15 and 16, and section 6.2: the upper threshold, as a share of the buffer."""
 GAPS = (5, 10, 15, 20, 25, 35)
 """Fig. 12: recovery periods, in packets."""
 GAP = 25
-"""Figs. 13, 15 and 16."""
+"""Figs. 13, 15 and 16: recovery period, in packets."""
 LOWER = 0.4
-"""Figs. 15 and 16, and section 6.2."""
+"""Figs. 15 and 16, and section 6.2: the lower threshold, as a share of the buffer."""
 MIXED_GAP = 20
-"""Section 6.2."""
+"""Section 6.2: recovery period, in packets."""
 TRACE_EPD = 0.9
-"""Fig. 17: the EPD-threshold at which a congestion window is drawn."""
+"""Fig. 17: the EPD-threshold with which the congestion window is drawn."""
 TRACE_BUFFER = 0.5
-"""Fig. 18: both policies' (lower) threshold."""
+"""Fig. 18: the threshold of EPD and the lower threshold of BPD."""
 
 EPD_BEST, BPD_BEST = 0.741, 0.932
-"""Section 5: the highest effective throughput in topology B, a share of what the outgoing link could carry."""
+"""Section 5: highest effective throughput in topology B, as a share of the link's capacity.
+
+The capacity is the payload that the outgoing link can carry.
+"""
 IMPROVEMENT = 25.0
-"""Abstract, sections 5 and 7, per cent: BPD's throughput is above EPD's by more than this."""
+"""Abstract, sections 5 and 7: BPD's throughput exceeds EPD's by more than this, in per cent."""
 EPD_ACTIVE, BPD_ACTIVE = 0.49, 0.92
-"""Section 5, Fig. 13: share of time in which topology B's connections are active."""
+"""Section 5, Fig. 13: share of time in which the connections of topology B are active."""
 EPD_IDLE = 0.49
-"""Section 3, Fig. 9: share of time in which they are idle with EPD. With `EPD_ACTIVE` it makes 0.98, not 1."""
+"""Section 3, Fig. 9: share of time in which the connections of topology B are idle with EPD.
+
+The sum of this share and of `EPD_ACTIVE` is 0.98, not 1.
+"""
 THREE_IDLE = 0.8
-"""Section 3: what topology B's throughput can be at most with three of five connections idle: 60/75."""
+"""Section 3: maximum throughput of topology B with three of five connections idle: 60/75."""
 TIMEOUTS = 18
-"""Section 5, Fig. 17: timeouts of an EPD connection in `TRACE_SECONDS`."""
+"""Section 5, Fig. 17: number of timeouts of an EPD connection in `TRACE_SECONDS`."""
 TRACE_SECONDS = 10.0
 BEST_THRESHOLD = 0.7
-"""Section 3: beyond this EPD-threshold the throughput of topology A falls."""
+"""Section 3: the throughput of topology A decreases above this EPD-threshold."""
 SPACING = (25, 26)
-"""Section 5, Figs. 15 and 16: segments from one loss to the next with a recovery period of 25 packets."""
+"""Section 5, Figs. 15 and 16: segments from one loss to the next.
+
+The recovery period is 25 packets.
+"""
 SACK_TIMEOUTS = (50, 2)
-"""Section 6.2, after Bruyeron and Hemon: timeouts without and with SACK in their scenario."""
+"""Section 6.2, after Bruyeron and Hemon: number of timeouts without and with SACK.
+
+The numbers are from the scenario of Bruyeron and Hemon.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A connection of Fig. 20."""
+    """One connection of Fig. 20."""
 
     version: str
     timeouts: int
     throughput: float
-    """Share of what its own incoming link of 45 Mb/s could carry: see `READINGS`."""
+    """Share of the capacity of its own incoming link of 45 Mb/s: see `READINGS`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +94,11 @@ class Mixed:
     key: str
     label: str
     balanced: bool
-    """Whether the switch has BPD."""
+    """Whether the switch uses BPD."""
     connections: tuple[Published, Published]
     fairness: float
     overall: float
-    """Share of what the outgoing link of 75 Mb/s could carry."""
+    """Share of the capacity of the outgoing link of 75 Mb/s."""
 
 
 FIGURE_20 = (
@@ -117,7 +135,7 @@ FIGURE_20 = (
         overall=0.98,
     ),
 )
-"""Fig. 20, a table."""
+"""Fig. 20, which is a table."""
 
 READINGS = (
     (
@@ -149,11 +167,11 @@ READINGS = (
     ),
     "The upper threshold of Figs. 12 to 14 and 18 is that of Figs. 15 and 16, 90 %.",
 )
-"""How this project reads what the text leaves open."""
+"""Assumptions of this project where the text is not specific."""
 
 
 def capacity(rate: float) -> float:
-    """Payload that a line of ``rate`` carries in full segments, in its unit.
+    """Payload that a line of ``rate`` carries in full segments, in the unit of ``rate``.
 
     >>> round(capacity(75.0), 2), round(capacity(45.0), 2)
     (58.35, 35.01)

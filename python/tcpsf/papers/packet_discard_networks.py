@@ -1,7 +1,8 @@
-"""The networks of Cohen and Hamo's paper: topologies A and B (Fig. 5), two connections of two kinds (Fig. 21), Fig. 3.
+"""Networks of Cohen and Hamo's paper: Figs. 3, 5 (topologies A and B) and 21 (mixed connections).
 
-Every connection has a host and an incoming link of its own and sends to the one node behind the
-gray switch's outgoing link, the ``switch`` link here, whose buffer is counted in cells.
+Every connection has its own host and its own incoming link. It sends to the one node behind the
+gray switch's outgoing link. This outgoing link is the ``switch`` link here; its buffer is counted
+in cells.
 """
 
 from __future__ import annotations
@@ -24,27 +25,28 @@ from tcpsf.scenario import (
 )
 
 SWITCH = "switch"
-"""The link that has the buffer."""
+"""Name of the link that has the buffer."""
 RENO = "reno / full / iw=1"
 SACK = "reno+sack1 / full / iw=1"
-"""Section 6.1 describes the sender of Fall and Floyd 1996."""
+"""Sender that section 6.1 describes: the one of Fall and Floyd 1996."""
 
 DURATION = f"{paper.TRACE_SECONDS:g}s"
 SPREAD = "100ms"
-"""Connections start at random within this time."""
+"""Connections start at random times within this duration."""
 TICK, LEAST_TIMEOUT = "500ms", "1s"
-"""Section 2.1's coarse timer: two ticks at the least."""
+"""Granularity and minimum of section 2.1's coarse timer: the minimum is two ticks."""
 CLOSEST: dict[str, Any] = {"tcp.tick": "100ms", "tcp.rto_min": "200ms"}
-"""The timer that Fig. 17 shows, as values for `Scenario.with_value`.
+"""Timer settings that Fig. 17 shows, as values for `Scenario.with_value`.
 
-18 timeouts in 10 s leave each less than 0.56 s, and 0.28 s where half of the time is waited: two
-ticks of 100 ms, the default of the simulator that the paper used, and not two of 500 ms.
+With 18 timeouts in 10 s, each lasts less than 0.56 s. If half of the time is spent waiting, each
+lasts 0.28 s. This agrees with two ticks of 100 ms, not with two ticks of 500 ms. A tick of 100 ms
+is the default of the simulator that the paper used.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:
-    """Links of a rate that lead to the gray switch, and the one that leads on."""
+    """Incoming links of one rate to the gray switch, and its outgoing link."""
 
     key: str
     label: str
@@ -52,26 +54,26 @@ class Topology:
     incoming_mbps: float
     outgoing_mbps: float = 75.0
     delay: str = "0.3ms"
-    """Propagation on every link."""
+    """Propagation delay of every link."""
     cells: int = paper.BUFFER_CELLS
 
 
 A = Topology(key="a", label="topology A", connections=10, incoming_mbps=75.0)
 B = Topology(key="b", label="topology B", connections=5, incoming_mbps=30.0)
-"""Fig. 5."""
+"""Topology B of Fig. 5."""
 MIXED = Topology(
     key="mixed", label="Fig. 21", connections=2, incoming_mbps=45.0, cells=paper.MIXED_CELLS
 )
-"""Fig. 21; its delays are not given, so Fig. 5's."""
+"""Mixed connections of Fig. 21. The paper does not give its delays, so those of Fig. 5 are used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What the gray switch does when its buffer fills up."""
+    """Discard policy of the gray switch when its buffer fills up."""
 
     policy: Literal["plain", "ppd", "epd", "bpd"]
     lower: float | None = None
-    """EPD-threshold, or BPD's lower threshold: share of the buffer."""
+    """EPD-threshold, or BPD's lower threshold, as a share of the buffer."""
     upper: float | None = None
     gap: int | None = None
     """BPD's recovery period in packets."""
@@ -116,9 +118,10 @@ def network(
     sampled: Sequence[str] = (),
     every: str = "2ms",
 ) -> Scenario:
-    """Return the network with a greedy connection on each incoming link, Reno's where ``senders`` says nothing else.
+    """Return the network with one greedy connection on each incoming link.
 
-    ``sampled`` names what is recorded over time: connections (``connection-1``) and the `SWITCH`.
+    The senders are Reno unless ``senders`` says otherwise. ``sampled`` names the objects that are
+    recorded over time: connections (``connection-1``) and the `SWITCH`.
 
     >>> scenario = network(B, PPD)
     >>> len(scenario.link), len(scenario.workload), scenario.tcp.mss
@@ -184,12 +187,12 @@ def network(
 
 
 def connection(number: int) -> str:
-    """Return the name of a connection, from 1."""
+    """Return the name of a connection; numbers start at 1."""
     return f"connection-{number}"
 
 
 def closest(scenario: Scenario) -> Scenario:
-    """Return the scenario with the timer that Fig. 17 shows.
+    """Return the scenario with the timer settings that Fig. 17 shows.
 
     >>> closest(network(A, PPD)).tcp.tick
     '100ms'
@@ -199,14 +202,17 @@ def closest(scenario: Scenario) -> Scenario:
 
 
 ROUND_TRIPS_MS = (10, 20, 40, 70, 100, 150, 200, 300, 400, 500, 700, 1000, 1400, 2000, 3000)
-"""Fig. 3: propagation there and back, in steps of ours; the text speaks of several hundred connections."""
+"""Fig. 3: round-trip propagation delays, in milliseconds.
+
+This project chose the steps. The text mentions several hundred connections.
+"""
 SHARING = 20
-"""Connections of each, which share a line."""
+"""Number of connections of each round-trip time, which share a line."""
 LINE_MBPS = 20.0
 
 
 def timer_scenario(*, tick: str, least: str, duration: str = "60s") -> Scenario:
-    """Return 300 connections over lines with round trips from 10 ms to 3 s, for Fig. 3.
+    """Return 300 connections over lines with round-trip times from 10 ms to 3 s, for Fig. 3.
 
     >>> scenario = timer_scenario(tick="500ms", least="1s")
     >>> sum(workload.flows for workload in scenario.workload if isinstance(workload, Greedy))
@@ -255,17 +261,18 @@ def timer_scenario(*, tick: str, least: str, duration: str = "60s") -> Scenario:
 
 
 WINDOW = "window"
-"""The workload of `window_scenario`, and the prefix of the lines' names in `spacing_scenario`."""
+"""Workload of `window_scenario`, and prefix of the lines' names in `spacing_scenario`."""
 LINE_DELAY_S = 0.05
 LINE_RATE = "400kb/s"
-"""Slow enough that the segments of a window stand apart in a drawing."""
+"""Rate of the line; it is low, so that the segments of a window are apart in a drawing."""
 
 
 def window_scenario(window: int, lost: Sequence[int], *, sender: str = RENO) -> Scenario:
-    """Return one flow that loses the places ``lost`` from the first window of ``window`` segments, for section 2.2.
+    """Return one flow that loses the segments ``lost`` of its first window of ``window`` segments.
 
-    The flow's slow start ends at ``window``, so that segment ``window`` - 1 of the flow, from 0, is place 0 of the
-    first window of that size. Nothing else is lost.
+    The scenario is for section 2.2. The flow's slow start ends at ``window``. Segment ``window`` -
+    1 of the flow, counted from 0, is therefore segment 0 of the first window of that size. No other
+    packet is lost.
 
     >>> scenario = window_scenario(8, (1, 4))
     >>> scenario.link[0].loss.drops
@@ -294,7 +301,9 @@ def window_scenario(window: int, lost: Sequence[int], *, sender: str = RENO) -> 
 
 
 def spacing_scenario(masks: Sequence[Sequence[bool]], *, sender: str = RENO) -> Scenario:
-    """Return a flow for each mask, on a line of its own that loses its data packets where the mask says so.
+    """Return one flow per mask, each on its own line.
+
+    The line loses the data packets that the mask names.
 
     >>> len(spacing_scenario([(False, True), (True,)]).workload)
     2

@@ -1,8 +1,8 @@
-"""C. Parsa, J. J. Garcia-Luna-Aceves: Improving TCP Congestion Control over Internets with Heterogeneous Media.
+"""Networks of TCP Santa Cruz, C. Parsa, J. J. Garcia-Luna-Aceves, ICNP 1999.
 
-("Heterogeneous Transmission Media" in full.) ICNP 1999. Tables 2, 3 and 4 and the networks of
-section 4 that they were simulated on. Where the text leaves freedom, `READINGS` says what was
-taken.
+The title is *Improving TCP Congestion Control over Internets with Heterogeneous Transmission
+Media*. The module has Tables 2, 3 and 4 and the networks of section 4 that produced them.
+`READINGS` lists the assumptions where the text is not specific.
 """
 
 from __future__ import annotations
@@ -18,36 +18,48 @@ CITATION = (
 SHORT = "Parsa and Garcia-Luna-Aceves 1999"
 
 PACKET, HEADER = 1000, 40
-"""Section 4: bytes of a data packet, headers included, and of an acknowledgement."""
+"""Section 4: bytes of a data packet, headers included, and of an acknowledgment."""
 MSS = PACKET - HEADER
 OPTION = 16
-"""Bytes of the option of TCP Santa Cruz on our data packets: they come out of the MSS."""
+"""Bytes of TCP Santa Cruz's option on data packets of this project; they reduce the MSS."""
 WINDOW = 64
-"""Section 4: the largest window of a connection, in packets; the first ssthresh is half of it."""
+"""Section 4: maximum window of a connection, in packets; the first ssthresh is half of it."""
 DURATION = "10s"
 """Section 4: simulated time."""
 TICK = "100ms"
-"""Section 4: the granularity of TCP's clock."""
+"""Section 4: granularity of TCP's clock."""
 
 BOTTLENECK_BPS = 1_500_000
-"""Section 4.1, Fig. 7."""
+"""Section 4.1, Fig. 7: rate of the bottleneck."""
 BUFFER = 17
-"""Section 4.1: packets that the routers hold."""
+"""Section 4.1: buffer of a router, in packets."""
 DELAY_MS = 40
-"""Section 4.1: propagation, one way."""
+"""Section 4.1: one-way propagation delay."""
 SPLITS_MS = (2, 5, 10, 15, 18)
-"""Not printed: how much of it each access line has. What is left is the bottleneck's."""
+"""Delays of each access line in milliseconds; the paper does not print them.
+
+The rest of `DELAY_MS` is the delay of the bottleneck.
+"""
 FORWARDING_MS = 6.9
-"""Section 4.1: what forwarding a packet takes on its way, so that the least delay is 47 ms."""
+"""Section 4.1: total time to forward a packet, so that the minimum delay is 47 ms."""
 
 ASYMMETRIC_BPS = 2_400_000
-"""Section 4.3: not printed. Rows of Table 4 give it: 1.253/0.52, 0.799/0.33, 1.275/0.53."""
+"""Section 4.3: rate of the forward bottleneck; the paper does not print it.
+
+Rows of Table 4 give the rate: 1.253/0.52, 0.799/0.33, 1.275/0.53.
+"""
 ASYMMETRIC_BUFFER = 9
-"""Section 4.3: the forward buffer, packets."""
+"""Section 4.3: buffer of the forward path, in packets."""
 REVERSE_BPS = 32_000
-"""Section 4.3: not printed; follows from k = 3 with acknowledgements of 40 bytes."""
+"""Section 4.3: rate of the return path; the paper does not print it.
+
+The rate follows from k = 3 with acknowledgments of 40 bytes.
+"""
 REVERSE_BUFFERS = (9, 10)
-"""Section 4.3: not printed; one of the two gives the window of 31 packets that fills the path."""
+"""Section 4.3: buffers of the return path; the paper does not print them.
+
+One of the two gives the window of 31 packets that fills the path.
+"""
 
 READINGS = (
     (
@@ -80,7 +92,7 @@ READINGS = (
     ),
     "Vegas restarts with two segments after a timeout, as ns-2's does.",
 )
-"""How this project reads what the text leaves open, for whoever prints the tables."""
+"""Assumptions of this project where the text is not specific, for printing with the tables."""
 
 DIFFERENCES = (
     "Vegas is ns-2's, packet for packet, in the basic network (`verification/vegas_vs_ns2.py`): the paper's row.",
@@ -91,7 +103,7 @@ DIFFERENCES = (
     ),
     "Table 4 prints 23.72 and 23.73 Mb/s; 99 % of 2.4 Mb/s is 2.37.",
 )
-"""Why ours differ from the published numbers, as far as it is known."""
+"""Reasons for the differences from the published numbers, as far as they are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +126,11 @@ class Sender:
     label: str
     sender: str
     basic: Published
-    """Table 2."""
+    """Row of Table 2."""
     reverse: Published
-    """Table 3."""
+    """Row of Table 3."""
     asymmetric: Published
-    """Table 4, the misprinted throughputs corrected."""
+    """Row of Table 4, with the misprinted throughputs corrected."""
 
 
 RENO = Sender(
@@ -164,14 +176,14 @@ VEGAS = Sender(
     asymmetric=Published(0.799, 0.33, 3.3, 0.0),
 )
 SENDERS = (RENO, *SANTA_CRUZ, VEGAS)
-"""In the order of the tables."""
+"""Senders in the order of the tables."""
 
 SOURCE = "source"
-"""The workload that is measured: source A."""
+"""Name of the workload that is measured: source A."""
 CROSS = "cross"
-"""Source B of Fig. 10."""
+"""Name of the workload of source B in Fig. 10."""
 FORWARD, BACK = "forward", "back"
-"""The bottleneck, and the line back beside it."""
+"""Names of the bottleneck, and of the line of the return path beside it."""
 
 _TCP = Tcp(
     profile="ns2",
@@ -186,7 +198,9 @@ _SAMPLES = Samples(every="50ms", workloads=(SOURCE,), links=(FORWARD,))
 
 
 def own_tcp(sender: str) -> Tcp | None:
-    """Return what makes ``sender``'s packets 1000 bytes long like the others': room for its option.
+    """Return TCP settings with room for ``sender``'s option, so that packets have 1000 bytes.
+
+    The result is ``None`` for senders without an option.
 
     >>> own_tcp(RENO.sender), own_tcp(SANTA_CRUZ[0].sender).mss
     (None, 976)
@@ -212,9 +226,10 @@ def basic(
     access_ms: int = SPLITS_MS[0],
     duration: str = DURATION,
 ) -> Scenario:
-    """Return Fig. 7's network: an access line, the bottleneck, another line; each the same both ways.
+    """Return Fig. 7's network: an access line, the bottleneck and another access line.
 
-    ``access_ms`` is the delay of the first and the last; what is left of 40 ms is the bottleneck's.
+    Each line is the same in both directions. ``access_ms`` is the delay of each access line. The
+    rest of 40 ms is the delay of the bottleneck.
 
     >>> [link.rate for link in basic(sender=VEGAS.sender).link]
     ['10Mb/s', '10Mb/s', '1.5Mb/s', '1.5Mb/s', '10Mb/s', '10Mb/s']
@@ -254,7 +269,10 @@ def basic(
 
 
 def reverse(*, sender: str, access_ms: int = SPLITS_MS[0], duration: str = DURATION) -> Scenario:
-    """Return Fig. 10's network: the basic one, with a Reno source behind router 2 that sends to router 1."""
+    """Return Fig. 10's network: the basic one with a Reno source on the return path.
+
+    This source is behind router 2 and sends to router 1.
+    """
     network = basic(sender=sender, access_ms=access_ms, duration=duration)
     line = _pair(
         "b-access", "b-access-back", "b", "router-2", rate="10Mb/s", delay=f"{access_ms}ms"
@@ -271,7 +289,7 @@ def reverse(*, sender: str, access_ms: int = SPLITS_MS[0], duration: str = DURAT
 def asymmetric(
     *, sender: str, reverse_buffer: int = REVERSE_BUFFERS[-1], duration: str = DURATION
 ) -> Scenario:
-    """Return Fig. 12's network as Table 4 lets one read it: one line there, a thin one back."""
+    """Return Fig. 12's network, as Table 4 suggests: one forward line, and a slow line back."""
     return Scenario(
         name="santa-cruz-asymmetric",
         duration=duration,

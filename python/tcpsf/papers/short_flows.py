@@ -1,10 +1,10 @@
-"""N. Cardwell, S. Savage, T. Anderson: Modeling the Performance of Short TCP Connections, 1998.
+"""Modeling the Performance of Short TCP Connections, N. Cardwell, S. Savage, T. Anderson, 1998.
 
 Section 6: transfers from a Linux 2.0 host to four others over the Internet, Figs. 17 to 20. The
 closed models are in `models.short_flows`, the simulations of its section 5 in
 `short_flows_simulated`.
 
-`READINGS` says what was taken where the text leaves freedom.
+`READINGS` lists the assumptions where the text is not specific.
 """
 
 from __future__ import annotations
@@ -16,35 +16,38 @@ SHORT = "Cardwell et al. 1998"
 SHORT_SOURCE = f"{SHORT}, section 6"
 
 CLOSE, FAIR = 0.2, 0.35
-"""Mean |ln| of measured or simulated to model that goes as a close fit, and as a fair one; the text has words only."""
+"""Limits of mean |ln ratio| for a close fit and for a fair fit.
+
+The ratio is the measured or simulated time divided by the model's. The text has words only.
+"""
 
 SIZES = range(1, 128_001)
-"""Bytes of a transfer, uniform."""
+"""Bytes of a transfer, uniformly distributed."""
 INITIAL_WINDOW = 2
-"""Segments: w of the models in Figs. 17 to 20."""
+"""Initial window in segments: w of the models in Figs. 17 to 20."""
 ACK_EVERY = 2.0
-"""Segments: b of the models there, so that r = 1 + 1/b = 1.5."""
+"""Segments per acknowledgment: b of the models there, so that r = 1 + 1/b = 1.5."""
 MSS = 1460
 KB = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """A figure: a destination, and what was measured on the way to it."""
+    """One figure: a destination, and the values measured on the path to it."""
 
     figure: str
     name: str
     transfers: int
     rtt_ms: int
-    """Mean, as are the next three."""
+    """Mean value; the next three fields are also mean values."""
     rto_ms: int
     loss: float
     window_kb: int
-    """What the receiver offered."""
+    """Window that the receiver advertised."""
 
     @property
     def key(self) -> str:
-        """By which the report's figure goes.
+        """Key of the figure in the report.
 
         >>> HOSTS[0].key
         'fig-17'
@@ -94,13 +97,13 @@ HOSTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """A row of Table 1: what was sampled of a path."""
+    """A row of Table 1: values sampled on a path."""
 
     name: str
     ping_ms: int
-    """Round trip of a ping of 1400 bytes."""
+    """Round-trip time of a ping of 1400 bytes."""
     sustained_kb: int
-    """KB/s of a transfer of 1 MB."""
+    """Rate of a transfer of 1 MB, in KB/s."""
 
 
 TABLE_1 = (
@@ -109,7 +112,7 @@ TABLE_1 = (
     Sample(name="www.utexas.edu", ping_ms=62, sustained_kb=350),
     Sample(name="www.vt.edu", ping_ms=109, sustained_kb=200),
 )
-"""In the order of `HOSTS`."""
+"""Rows of Table 1 in the order of `HOSTS`."""
 
 READINGS = (
     (
@@ -149,4 +152,4 @@ READINGS = (
     ),
     "The fifth path is not in the paper: 100 ms, 3 % loss, 32 KB, where the models come apart.",
 )
-"""How this project reads what the text leaves open."""
+"""Assumptions of this project where the text is not specific."""

@@ -1,8 +1,9 @@
-"""The network of Cardwell, Savage and Anderson's simulations (1998, section 5), and how their text is read.
+"""Network of Cardwell, Savage and Anderson's simulations (1998, section 5), and its assumptions.
 
-One sender, one router and one receiver; two hops each way, each with a quarter of the round trip.
-The router loses packets independently in both directions (Fig. 4). Transfers follow each other and
-do not meet, so each is a trial.
+The network has one sender, one router and one receiver, with two hops in each direction. Each hop
+has a quarter of the round-trip time. The router loses packets independently in both directions
+(Fig. 4). Transfers start one after the other and do not share the network, so each is an
+independent trial.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from tcpsf.papers.short_flows import MSS
 from tcpsf.scenario import BurstLoss, Link, PacketLoss, Scenario, Tcp, Transfers
 
 TRIALS = 4000
-"""Of the paper, for each point."""
+"""Number of trials for each point, as in the paper."""
 SPACING_S = 20
-"""Between the starts of two trials: on links this fast even those that overlap do not meet."""
+"""Time between the starts of two trials; on links this fast, overlapping trials do not interact."""
 TAIL_S = 4000
-"""Left to the last trials: a connection that loses packet after packet backs off for a long time."""
+"""Time that is left for the last trials to finish.
+
+A connection that loses packet after packet backs off for a long time.
+"""
 WORKLOAD = "w"
 ROUND_TRIP_S = 0.07
 LOSS = 0.05
@@ -32,18 +36,18 @@ class Point:
     """One setting of the simulation; the default is the paper's."""
 
     size: int = SIZE
-    """Bytes."""
+    """Size of a transfer in bytes."""
     mss: int = MSS
     rtt: float = ROUND_TRIP_S
-    """Seconds."""
+    """Round-trip time in seconds."""
     loss: float = LOSS
-    """Share of the packets that are lost on the way there."""
+    """Share of the packets that are lost on the forward path."""
     loss_back: float | None = None
-    """The same of the way back; as ``loss`` where it is left out."""
+    """Share of the packets that are lost on the return path; ``None``: the same as ``loss``."""
 
     @property
     def segments(self) -> int:
-        """Full segments and the last one.
+        """Number of segments: the full ones and the last one.
 
         >>> Point().segments
         7
@@ -53,51 +57,67 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumptions:
-    """What the text leaves open, and what section 7 names as limits. The default is the reading of the text."""
+    """Assumptions where the text is not specific, and the limits that section 7 names.
+
+    The default is the reading of the text.
+    """
 
     rto_s: float = 1.0
-    """Least retransmission timeout, and T₀ of the models; the paper has no number."""
+    """Minimum retransmission timeout, and T₀ of the models, in seconds; the paper has no number."""
     delayed_ack_s: float = 0.1
-    """How long the receiver delays the acknowledgment of a lone segment: the models' average, section 3.1."""
+    """Time for which the receiver delays the acknowledgment of a single segment.
+
+    The default is the models' mean, section 3.1.
+    """
     syn_timeout_s: float = 6.0
     """First timeout of a SYN: that of Figs. 5 and 6. Section 4.2.2 has 3 s."""
     tick_s: float = 0.01
     """Granularity of the sender's clock."""
     rate: str = "100Mb/s"
-    """Of each link; the paper has none. "High bandwidth" means that it does not matter."""
+    """Rate of each link; the paper has none, only "high bandwidth", so the rate does not matter."""
     line: str | None = None
-    """Rate of the line between router and receiver, in both directions; as ``rate`` where it is left out."""
+    """Rate of the line between router and receiver, in both directions; ``None``: ``rate``."""
     sender: str = RENO
     ack_every: int = 2
-    """Segments: b of the models."""
+    """Segments per acknowledgment: b of the models."""
     initial_window: int = 1
-    """Segments: w of the models. ``sender`` must have the same."""
+    """Initial window in segments: w of the models. ``sender`` must have the same window."""
     receive_buffer: int | None = None
-    """Bytes of the receiver's window; 65 535, the largest without scaling, where it is left out."""
+    """Bytes of the receiver's window; ``None``: 65 535, the largest without scaling."""
     timed_ack: bool = False
-    """Every acknowledgment gives a sample of the round trip; otherwise one segment of a window does."""
+    """Whether every acknowledgment gives a sample of the round-trip time.
+
+    Otherwise one segment of each window gives a sample.
+    """
     halves_flight: bool = False
-    """A loss halves what is in flight (RFC 5681); otherwise the window, as BSD had it."""
+    """Whether a loss halves `FlightSize` (RFC 5681); otherwise it halves the window, as in BSD."""
     nagle: bool = True
-    """Nagle's algorithm, as in BSD."""
+    """Whether Nagle's algorithm is used, as in BSD."""
     burst: float | None = None
-    """Mean number of packets lost in a row; independent losses where it is left out."""
+    """Mean number of packets lost in a row; ``None``: losses are independent."""
     lone_segments: bool = True
-    """Whether transfers of one segment count in fits. Nobody waits for a delayed acknowledgment in them."""
+    """Whether transfers of one segment count in fits.
+
+    In such transfers, no sender waits for a delayed acknowledgment.
+    """
 
 
 TEXT = Assumptions()
 CLOSEST = replace(TEXT, rto_s=0.2, lone_segments=False)
-"""T₀ and the least timeout are two ticks of 100 ms, as ns had them then; fits over transfers of several segments."""
+"""Assumptions with which the simulations are closest to the paper.
+
+T₀ and the minimum timeout are two ticks of 100 ms, as in the ns of that time. Fits are over
+transfers of several segments.
+"""
 
 
 def duration_s(trials: int) -> int:
-    """Return the simulated time of so many trials, in seconds."""
+    """Return the simulated time of ``trials`` trials, in seconds."""
     return trials * SPACING_S + TAIL_S
 
 
 def trials_in(seconds: int) -> int:
-    """Return how many trials a run of so many seconds has.
+    """Return the number of trials in a run of ``seconds`` seconds.
 
     >>> trials_in(duration_s(4000))
     4000
@@ -106,7 +126,7 @@ def trials_in(seconds: int) -> int:
 
 
 def network(point: Point, assumed: Assumptions = TEXT, *, trials: int = TRIALS) -> Scenario:
-    """Return the scenario of a point: so many transfers, one every `SPACING_S` seconds."""
+    """Return the scenario of a point: ``trials`` transfers, one every `SPACING_S` seconds."""
     back = point.loss if point.loss_back is None else point.loss_back
     hop: dict[str, Any] = {"rate": assumed.rate, "delay": f"{point.rtt / 4}s"}
     line = hop if assumed.line is None else {**hop, "rate": assumed.line}
@@ -161,17 +181,17 @@ def _loss(probability: float, assumed: Assumptions) -> PacketLoss | BurstLoss | 
 
 
 SMALL = (500, 1000, 2000, 4000, 8000, 16_000, 24_000, 32_000)
-"""Bytes: Fig. 7, from 500 to 32 000."""
+"""Sizes of transfers in Fig. 7, from 500 to 32 000 bytes."""
 LARGE = (32_000, 64_000, 128_000, 192_000, 256_000, 384_000, 512_000)
-"""Bytes: Fig. 8, from 32 000 to 512 000."""
+"""Sizes of transfers in Fig. 8, from 32 000 to 512 000 bytes."""
 SEGMENTS = (400, 536, 800, 1200, 1460, 2200, 3200)
-"""Bytes of the MSS: Fig. 9, from 400 to 3200."""
+"""MSS in Fig. 9, from 400 to 3200 bytes."""
 ROUND_TRIPS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4)
-"""Seconds: Fig. 10, from 5 to 400 ms."""
+"""Round-trip times in Fig. 10, from 5 to 400 ms; in seconds."""
 HIGH = (0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.125, 0.15)
-"""Loss: Fig. 11, from 1 to 15 %."""
+"""Loss in Fig. 11, from 1 to 15 %."""
 LOW = (0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.015, 0.02)
-"""Loss: Figs. 12 and 13, from 0.01 to 2 %."""
+"""Loss in Figs. 12 and 13, from 0.01 to 2 %."""
 
 READINGS = (
     (
@@ -212,4 +232,4 @@ READINGS = (
         "binomial; those of fits are percentiles of resampled medians (bootstrap)."
     ),
 )
-"""How this project reads what the text leaves open in its section 5."""
+"""Assumptions of this project where the text of section 5 is not specific."""

@@ -1,8 +1,9 @@
-"""M. Mellia, M. Meo, C. Casetti: TCP Smart Framing. IEEE/ACM Transactions on Networking 13(2), 2005, 316-329.
+"""TCP Smart Framing, M. Mellia, M. Meo, C. Casetti.
 
-Table I and the network of section IV-A that it was simulated on.
+IEEE/ACM Transactions on Networking 13(2), 2005, 316-329. The module has Table I and the network of
+section IV-A that produced it.
 
-Where the text leaves freedom, `READINGS` says what was taken.
+`READINGS` lists the assumptions where the text is not specific.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ CLASS_BYTES = (119, 179, 251, 334, 428, 529, 658, 948, 1650, 2861, 4706, 8015, 1
 """Table I, column 2: mean size of each of 15 groups with the same number of flows."""
 
 LOAD = 0.8
-"""Section IV-A.1: the load that Table I was made at."""
+"""Section IV-A.1: the load of Table I."""
 
 READINGS = (
     "Load, which the paper does not define, is arrivals × mean payload / bottleneck rate: no headers, no greedy flows.",
@@ -33,15 +34,16 @@ READINGS = (
     "The return path has the same rate, delay and buffer, and carries only acknowledgements.",
     "The first 200 s are a warm-up, which the paper does not mention; flows unfinished at the end are completed.",
 )
-"""How this project reads what the text leaves open, for whoever prints the table."""
+"""Assumptions of this project where the text is not specific, for printing with the table."""
 
 
 CLOSEST: dict[str, Any] = {"tcp.rto_initial": "6s", "workload.web.load": 0.75}
-"""The readings that bring Table I nearest, as values for `Scenario.with_value`.
+"""Assumptions with which Table I is reproduced best, as values for `Scenario.with_value`.
 
-6 s was the first timeout of the simulator that the paper used (ns-2: ``rtxcur_init_`` until January
-2006), though the text speaks of 3 s. 0.75 of payload is a load of 0.8 that counts 40 bytes of
-headers for each data segment and for its acknowledgement, as the overheads of section VII do.
+The first timeout of the simulator that the paper used was 6 s (ns-2: ``rtxcur_init_`` until January
+2006). The text, however, gives 3 s. A load of 0.75 of payload is a load of 0.8 that includes 40
+bytes of headers for each data segment and for its acknowledgment. The overheads of section VII
+count these headers too.
 """
 
 DIFFERENCES = (
@@ -56,22 +58,25 @@ DIFFERENCES = (
         "100 Mb/s about as many are seen as published."
     ),
 )
-"""Why results differ from the published numbers: ``verification/smart_framing_readings.py``."""
+"""Reasons for the differences from the published numbers.
+
+They come from ``verification/smart_framing_readings.py``.
+"""
 
 WHY = (
     "the published times need a first timeout of 6 s, the default of the simulator that the paper used, and a load "
     "that counts headers (`--readings closest`), not the 3 s of the text"
 )
-"""The same in short, for runs with the assumptions of the text."""
+"""Short form of the reasons, for runs with the assumptions of the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One published cell pair: completion time, and share of losses noticed by fast retransmit."""
+    """One published pair: completion time, and share of losses detected by fast retransmit."""
 
     completion_s: float
     fast_percent: float | None
-    """``None`` is the paper's dash: no fast retransmit seen."""
+    """Per cent; ``None`` is the paper's dash: no fast retransmit occurred."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,20 +125,22 @@ FIXED_SIZE = Variant(
     ),
 )
 VARIANTS = (CLASSIC, VARIABLE_SIZE, FIXED_SIZE)
-"""In the order of Table I."""
+"""Senders in the order of Table I."""
 
 FULL_RUNS = 8
-"""Section IV-A: independent runs."""
+"""Section IV-A: number of independent runs."""
 FULL_DURATION = "4000s"
 """Section IV-A: simulated time of a run."""
 WARM_UP = "200s"
-"""How long the network needs until its statistics are stationary. The paper says nothing of it.
+"""Time after which the network's statistics are stationary; the paper gives no value.
 
-Found from 250 runs of 400 s for each sender, flows followed to their end. Flows of 284 454 bytes
-that begin in the first 5 s take 8.6 s (Classic), 8.6 s (FS) and 8.5 s (VS), half of what later ones
-take or less. From 80 s on the mean is that of the last 100 s within its error for Classic (17.2 and
-17.3 s) and FS (18.3 and 18.2 s), from 200 s on for VS (20.9 and 21.1 s). The mean queue is within 1
-% of its later value after 60 s.
+This value comes from 250 runs of 400 s for each sender, with flows followed to their end. Flows of
+284 454 bytes that begin in the first 5 s take 8.6 s (Classic), 8.6 s (FS) and 8.5 s (VS). This is
+half of the time of later flows, or less.
+
+For Classic (17.2 and 17.3 s) and FS (18.3 and 18.2 s), the mean from 80 s on equals that of the
+last 100 s within its error. For VS (20.9 and 21.1 s), this is so from 200 s on. The mean queue is
+within 1 % of its later value after 60 s.
 """
 
 GREEDY = "greedy"
@@ -148,9 +155,10 @@ def web_scenario(
     load: float = LOAD,
     duration: str = FULL_DURATION,
 ) -> Scenario:
-    """Return section IV-A's network: ten greedy flows and short ones, as a Poisson process, share a bottleneck.
+    """Return section IV-A's network: ten greedy flows and short flows share a bottleneck.
 
-    Other readings of the text are other values: ``.with_value("workload.web.handshake", True)``.
+    The short flows arrive as a Poisson process. Other readings of the text are other values:
+    ``.with_value("workload.web.handshake", True)``.
 
     >>> web_scenario(sender=CLASSIC.sender).link[0].rate
     '10Mb/s'

@@ -1,8 +1,8 @@
-"""What the Smart Framing texts list as advantages and costs, as settings of their own.
+"""Settings for the advantages and costs that the Smart Framing texts list.
 
-The texts give no settings for them: the journal lists them in sections I, III, VI and VIII, the
-draft in sections 7, 8 and 10. The settings here are ours, each as simple as shows what the text
-says.
+The texts give no settings for them. The journal lists them in sections I, III, VI and VIII, the
+draft in sections 7, 8 and 10. This project chose the settings; each is the simplest that shows the
+statement of the text.
 """
 
 from __future__ import annotations
@@ -21,18 +21,21 @@ W2 = "reno+sack / full / iw=2"
 """Classic with the workaround that the texts mention: an initial window of two segments."""
 
 ACK_DELAY_S = 0.2
-"""How long a receiver waits before it acknowledges a single segment, seconds: the draft's value."""
+"""Time for which a receiver delays the acknowledgment of a single segment; the draft's value."""
 START_SEGMENTS = (1, 2, 3, 4, 7, 10)
-"""Flow lengths at which the start is shown, in full-sized segments."""
+"""Flow lengths for the start, in full-sized segments."""
 
 HOPS = (1, 2, 3, 4, 5)
 HOP_RATE = "64kb/s"
 HOP_DELAY = "5ms"
 PIPELINED_BYTES = 3 * MSS
-"""Slow links one behind the other, and what is sent over them."""
+"""Bytes sent over slow links in series."""
 
 BIT_ERROR_RATES = (1e-6, 3e-6, 1e-5)
-"""Of a wireless line: a full-sized packet is lost with a probability of 1.2, 3.5 and 11 %."""
+"""Bit error rates of a wireless line.
+
+A full-sized packet is lost with a probability of 1.2, 3.5 and 11 %.
+"""
 ARRIVALS_A_SECOND = 5.0
 
 RTO_SEGMENTS = (1, 2, 3, 4, 7, 15)
@@ -40,12 +43,12 @@ RTO_SEGMENTS = (1, 2, 3, 4, 7, 15)
 RTT_S = 0.1
 
 TRACED = "300s"
-"""Simulated time of a run whose packets are looked at one by one."""
+"""Simulated time of a run in which single packets are examined."""
 
 REQUESTED_BYTES = (119, 1650, 13681, 284454)
-"""What a request asks for: four of Table I's sizes."""
+"""Sizes of the answers to a request: four of Table I's sizes."""
 PEER_MSS = (1460, 536, 216)
-"""The MSS that the requester announces, bytes."""
+"""MSS that the requester announces, in bytes."""
 
 
 def _path(rate: str) -> tuple[Link, ...]:
@@ -57,7 +60,7 @@ def _path(rate: str) -> tuple[Link, ...]:
 
 
 def _flows(sizes: tuple[int, ...], *, sender: str, spacing_s: int = 20) -> tuple[Transfers, ...]:
-    """Flows one after the other."""
+    """Flows that start one after the other."""
     return (
         Transfers(
             name=FLOWS, from_="a", to="b", sizes=sizes, spacing=f"{spacing_s}s", sender=sender
@@ -66,7 +69,7 @@ def _flows(sizes: tuple[int, ...], *, sender: str, spacing_s: int = 20) -> tuple
 
 
 def start_scenario(*, sender: str) -> Scenario:
-    """Return flows of `START_SEGMENTS` on an empty path of 100 ms, to a receiver that delays its ACKs."""
+    """Return flows of `START_SEGMENTS` on an empty path of 100 ms; the receiver delays its ACKs."""
     return Scenario(
         name="delayed-acks-at-the-start",
         duration=f"{20 * (len(START_SEGMENTS) + 1)}s",
@@ -77,7 +80,9 @@ def start_scenario(*, sender: str) -> Scenario:
 
 
 def hops_scenario(*, sender: str, hops: int) -> Scenario:
-    """Return one flow of `PIPELINED_BYTES` over so many slow links, each of which takes a packet in before it sends it.
+    """Return one flow of `PIPELINED_BYTES` over ``hops`` slow links.
+
+    Each link receives a whole packet before it sends it.
 
     >>> len(hops_scenario(sender=paper.CLASSIC.sender, hops=3).link)
     6
@@ -105,7 +110,7 @@ def hops_scenario(*, sender: str, hops: int) -> Scenario:
 
 
 def bit_error_scenario(*, sender: str, rate: float, duration: str) -> Scenario:
-    """Return short flows with Table I's sizes on a line that hits each bit with the probability ``rate``."""
+    """Return short flows with Table I's sizes on a line with the bit error rate ``rate``."""
     loss = ByteLoss(probability=-((1.0 - rate) ** 8 - 1.0))
     return Scenario(
         name="bit-errors",
@@ -126,7 +131,10 @@ def bit_error_scenario(*, sender: str, rate: float, duration: str) -> Scenario:
 
 
 def rto_scenario(*, sender: str, every_ack: bool) -> Scenario:
-    """Return flows of `RTO_SEGMENTS` on an empty path of 100 ms whose timeout has no lower bound to speak of."""
+    """Return flows of `RTO_SEGMENTS` on an empty path of 100 ms.
+
+    The retransmission timeout has a lower bound of only 1 ms.
+    """
     one = start_scenario(sender=sender)
     return replace(
         one,
@@ -147,7 +155,7 @@ def rto_scenario(*, sender: str, every_ack: bool) -> Scenario:
 
 
 def request_scenario(*, sender: str, mss: int) -> Scenario:
-    """Return answers of `REQUESTED_BYTES` to a peer that takes segments of ``mss`` bytes; nothing is lost."""
+    """Return answers of `REQUESTED_BYTES` to a peer with an MSS of ``mss`` bytes, without loss."""
     one = start_scenario(sender=sender)
     return replace(
         one,
@@ -164,7 +172,7 @@ def traced_scenario(*, sender: str) -> Scenario:
 
 
 def one_long_flow(*, sender: str) -> Scenario:
-    """Return one flow that leaves the small-window regime, without loss, traced."""
+    """Return one flow that leaves the small-window regime, without loss, with a trace."""
     one = start_scenario(sender=sender)
     return replace(
         one,

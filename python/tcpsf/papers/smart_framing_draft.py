@@ -1,7 +1,7 @@
-"""M. Mellia, M. Meo, C. Casetti: TCP Smart-Framing. Internet draft draft-mellia-tsvwg-tcp-smartframing-00, 2001.
+"""TCP Smart-Framing, the Internet draft of M. Mellia, M. Meo, C. Casetti, 2001.
 
-The table of section 9, simulated on the journal's network with the flow lengths of an earlier
-measurement.
+The draft is draft-mellia-tsvwg-tcp-smartframing-00. The module has the table of section 9. It is
+simulated on the journal's network with the flow lengths of an earlier measurement.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tcpsf.scenario import Poisson, Scenario, Sizes
 CITATION = "Mellia, Meo, Casetti: TCP Smart-Framing, Internet draft 00, 2001"
 
 CLASS_BYTES = (61, 239, 539, 1349, 2739, 4149, 6358, 10910, 18978, 90439)
-"""Column 1: ten flow lengths from AT&T Labs' traffic, taken as equally likely."""
+"""Column 1: ten flow lengths from AT&T Labs' traffic, assumed to be equally likely."""
 
 
 def _cells(rows: tuple[tuple[float, float], ...]) -> tuple[Cell, ...]:
@@ -67,7 +67,7 @@ PUBLISHED = {
         )
     ),
 }
-"""Section 9: completion time and share of fast retransmits at a load of 0.8, by the variant's key."""
+"""Section 9: completion time and share of fast retransmits at a load of 0.8, by variant."""
 
 
 def web_scenario(*, sender: str, duration: str = paper.FULL_DURATION) -> Scenario:

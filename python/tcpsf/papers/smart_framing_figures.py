@@ -1,7 +1,7 @@
-"""What the Smart Framing paper simulates beside Table I: the settings of Figs. 2 to 7 and 14, and of section VII.
+"""Settings of the Smart Framing paper beside Table I: Figs. 2 to 7 and 14, and section VII.
 
-The figures' curves are drawn and not printed, so the only published numbers here are those that the
-text gives.
+The figures' curves are drawn and not printed. The only published numbers here are therefore those
+of the text.
 """
 
 from __future__ import annotations
@@ -12,18 +12,21 @@ from tcpsf.papers import smart_framing as paper
 from tcpsf.scenario import Buffer, Greedy, Link, Poisson, Scenario, SenderShare, Transfers
 
 LOADS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-"""Figs. 2 and 5."""
+"""Loads of Figs. 2 and 5."""
 
 CHUNKS = (1, 64, 128, 256, 512, 1024, 1500)
-"""Fig. 14, section VI: the pieces, in bytes, in which the buffer's memory is handed out."""
+"""Fig. 14, section VI: units in which the buffer's memory is allocated, in bytes."""
 
 SHARES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-"""Fig. 7: the part of the short flows that use framing, from none to all as the text has it; the steps are ours."""
+"""Fig. 7: share of the short flows that use framing.
+
+The text gives the range from none to all. This project chose the steps.
+"""
 
 ACCESS_NODES = 10
 ACCESS_RATE = "1.5Mb/s"
 ACCESS_DELAY = "1ms"
-"""Section VI: the links from the access nodes to the bottleneck."""
+"""Section VI: delay of the links from the access nodes to the bottleneck."""
 
 GREEDY_FLOWS = 10
 
@@ -36,7 +39,7 @@ class Proposal:
     label: str
     sender: str
     framing: str | None
-    """Key of the framing it is combined with."""
+    """Key of the framing with which the sender is combined."""
 
 
 PROPOSALS = (
@@ -47,7 +50,10 @@ PROPOSALS = (
     Proposal(key="w2-vs", label="W2 + VS", sender="reno+sack / vs(n=4) / iw=2", framing="vs"),
     Proposal(key="w2-fs", label="W2 + FS", sender="reno+sack / fs(n=4) / iw=2", framing="fs"),
 )
-"""Limited Transmit and an initial window of two segments, alone and with framing. The loss window stays at one."""
+"""Limited Transmit and an initial window of two segments, alone and with framing.
+
+The loss window stays at one segment.
+"""
 
 RELATED = (
     Proposal(key="lt-w2", label="LT + W2", sender="reno+sack+lt / full / iw=2", framing=None),
@@ -61,17 +67,20 @@ RELATED = (
     Proposal(key="er", label="ER", sender="reno+sack+er / full / iw=1", framing=None),
     Proposal(key="abc", label="ABC, L = 2", sender="reno+sack+abc / full / iw=1", framing=None),
 )
-"""Section III-A's proposals that Fig. 6 leaves out: combinations, Early Retransmit [17], byte counting [18]."""
+"""Section III-A's proposals that Fig. 6 leaves out.
+
+They are combinations, Early Retransmit [17] and byte counting [18].
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """Section VII, for one sender."""
+    """Overhead of one sender, section VII."""
 
     segments: int
-    """Sent in the small-window regime without loss."""
+    """Segments sent in the small-window regime without loss."""
     percent: float
-    """Of bandwidth, for protocol headers, over the sizes of Table I; MSS 1460, no loss."""
+    """Per cent of bandwidth for protocol headers, over the sizes of Table I; MSS 1460, no loss."""
 
 
 OVERHEAD = {
@@ -79,7 +88,10 @@ OVERHEAD = {
     "vs": Overhead(12, 6.5),
     "fs": Overhead(28, 8.0),
 }
-"""Section VII, by the variant's key. The per cents come out with two headers a data segment: its own and its ACK's."""
+"""Overheads of section VII, by the variant's key.
+
+The per cents result from two headers per data segment: its own and that of its ACK.
+"""
 
 HEADER_BYTES = 40
 """Section VII: IP and TCP headers of a packet."""
@@ -94,13 +106,16 @@ READINGS = (
     ),
     "Fig. 14: memory is handed out in chunks in the bottleneck's buffer, not in that of the way back.",
 )
-"""How this project reads what the text leaves open."""
+"""Assumptions of this project where the text is not specific."""
 
 
 def friendliness_scenario(
     *, framed: str, share: float, duration: str = paper.FULL_DURATION
 ) -> Scenario:
-    """Return Fig. 7's network: ``share`` of the short flows, 0 to 1, use the sender ``framed``; all else is Reno."""
+    """Return Fig. 7's network: a share of the short flows uses the sender ``framed``.
+
+    ``share`` is from 0 to 1. All other flows use Reno.
+    """
     classic = reno(paper.CLASSIC.sender)
     scenario = paper.web_scenario(sender=classic, greedy_sender=classic, duration=duration)
     if share == 0.0:
@@ -116,7 +131,7 @@ def friendliness_scenario(
 
 
 def reno(sender: str) -> str:
-    """The same sender without selective acknowledgements.
+    """Return ``sender`` without selective acknowledgments.
 
     >>> reno("reno+sack / fs(n=4) / iw=1")
     'reno / fs(n=4) / iw=1'
@@ -125,7 +140,10 @@ def reno(sender: str) -> str:
 
 
 def chunk_scenario(*, sender: str, chunk: int, duration: str = paper.FULL_DURATION) -> Scenario:
-    """Return the network of Fig. 14, top: sources at the bottleneck, its buffer in chunks of ``chunk`` bytes."""
+    """Return the network of Fig. 14, top: the sources are at the bottleneck.
+
+    The bottleneck's buffer is allocated in chunks of ``chunk`` bytes.
+    """
     return _in_chunks(paper.web_scenario(sender=sender, duration=duration), chunk)
 
 
@@ -175,7 +193,7 @@ def access_scenario(*, sender: str, chunk: int, duration: str = paper.FULL_DURAT
 
 
 def _in_chunks(scenario: Scenario, chunk: int) -> Scenario:
-    """Hand the bottleneck's memory out in chunks; chunks of a byte are the buffer that counts bytes."""
+    """Allocate the bottleneck's memory in chunks; a chunk of one byte is a buffer in bytes."""
     if chunk == 1:
         return scenario
     links = tuple(
@@ -188,7 +206,9 @@ def _in_chunks(scenario: Scenario, chunk: int) -> Scenario:
 
 
 def closest(scenario: Scenario) -> Scenario:
-    """Read a scenario of this paper as `smart_framing.CLOSEST` does: first timeout 6 s, load with headers.
+    """Apply the assumptions of `smart_framing.CLOSEST` to a scenario of this paper.
+
+    The first timeout becomes 6 s, and the load includes headers.
 
     >>> closest(paper.web_scenario(sender=paper.CLASSIC.sender)).workload[1].load
     0.75
@@ -205,7 +225,7 @@ def closest(scenario: Scenario) -> Scenario:
 
 
 def lossless_scenario(*, sender: str, sizes: tuple[int, ...] = paper.CLASS_BYTES) -> Scenario:
-    """Return section VII's setting: flows one after the other on a line that loses nothing."""
+    """Return section VII's setting: flows one after the other on a line without loss."""
     scenario = paper.web_scenario(sender=sender)
     spacing = 60
     return replace(

@@ -1,4 +1,4 @@
-"""Section III-A on Limited Transmit: what the text says of its timing, as flows whose losses are laid down.
+"""Section III-A on Limited Transmit: its timing, shown with flows whose losses are fixed.
 
 Nothing in these scenarios is random: a mask names the packet that is lost.
 """
@@ -26,9 +26,9 @@ class Loss:
     segments: int
     """Length of the flow in full-sized segments."""
     full_mask: str
-    """Which data packet is lost where segments are full-sized."""
+    """Mask of the data packet that is lost if segments are full-sized."""
     framed_mask: str
-    """The same data, or the first quarter of it, where they are quarters."""
+    """Mask for segments of a quarter size: the data of ``full_mask``, or their first quarter."""
 
 
 LOSSES = (
@@ -47,7 +47,10 @@ LOSSES = (
         framed_mask="0,0,0,0,1",
     ),
 )
-"""``long``: enough data follow for Limited Transmit's fast retransmit; ``short``: too few do."""
+"""Losses by key: in ``long``, enough data follow for a fast retransmit by Limited Transmit.
+
+In ``short``, too few data follow.
+"""
 
 LIMITED_TRANSMIT = "reno+sack+lt / full / iw=1"
 SENDERS = {
@@ -60,7 +63,7 @@ SENDERS = {
 
 
 def scenario(loss: Loss, sender: str) -> Scenario:
-    """Return one flow on a path of 100 ms that loses the packet which ``loss`` names."""
+    """Return one flow on a path of 100 ms that loses the packet that ``loss`` names."""
     full = " full " in sender
     mask = loss.full_mask if full else loss.framed_mask
     return Scenario(

@@ -1,9 +1,9 @@
-"""Sections IV-B and IV-C of the Smart Framing paper, and 9 of its draft: what was measured with a Linux 2.2 kernel.
+"""Measurements with a Linux 2.2 kernel in the Smart Framing paper (IV-B, IV-C) and its draft (9).
 
 Table II: 10-Kbyte files over real paths. Table III: Web objects below 10 kB over an emulated link.
 The draft has Table III with the share of fast recoveries in place of that of timeouts.
 
-`READINGS` says what was taken where the texts leave freedom.
+`READINGS` lists the assumptions where the texts are not specific.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ FULL_SIZE = 1500
 """Bytes of a full-size packet, headers included."""
 
 FILE_BYTES = 10_240
-"""Section IV-B: "10-Kbytes"; 10 000 would be as many full-size segments."""
+"""Section IV-B: "10-Kbytes"; 10 000 bytes would give the same number of full-size segments."""
 
 OBJECT_BYTES = tuple(size for size in paper.CLASS_BYTES if size < 10_000)
-"""Section IV-C: Web objects smaller than 10 kB, of the sizes of Table I."""
+"""Section IV-C: Web objects smaller than 10 kB, with the sizes of Table I."""
 
 LIMIT_BYTES = 10_000
-"""Section IV-C: what Table III is limited to; the draft says "flows shorter than 10 kBytes"."""
+"""Section IV-C: size limit of Table III; the draft says "flows shorter than 10 kBytes"."""
 
 DROPS = (0.01, 0.05, 0.10)
 LATENCIES_MS = (20, 50, 100)
 
 RTO_MIN = "200ms"
-"""Of Linux 2.2: HZ/5."""
+"""Minimum retransmission timeout of Linux 2.2: HZ/5."""
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A row of Table II: per cent of the recoveries, Classic's and FS-TCP-SF's."""
+    """A row of Table II: per cent of the recoveries, for Classic and for FS-TCP-SF."""
 
     name: str
     classic_fast: float
@@ -57,7 +57,7 @@ TIMES_AS_OFTEN = 4.0
 
 
 class Setting(NamedTuple):
-    """How the emulated link was set."""
+    """Settings of the emulated link."""
 
     drop: float
     """Drop probability, byte-wise: see `READINGS`."""
@@ -69,11 +69,11 @@ class Measured:
     """One sender in one row of Table III."""
 
     samples: int
-    """Flows."""
+    """Number of flows."""
     timer_ms: float
     """Mean estimate of the retransmission timer at the end of the connection."""
     timeout_percent: float
-    """How many of the losses ended in a timeout."""
+    """Per cent of the losses that ended in a timeout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Row:
     classic: Measured
     framed: Measured
     gain_s: float
-    """Completion time of Classic less that of TCP-SF, over flows with a loss."""
+    """Completion time of Classic minus that of TCP-SF, over flows with a loss."""
 
 
 TABLE_3: Mapping[Setting, Row] = {
@@ -105,7 +105,7 @@ class DraftMeasured:
 
     timer_ms: float
     fast_percent: float
-    """How many of the losses ended in a fast recovery."""
+    """Per cent of the losses that ended in a fast recovery."""
 
 
 DRAFT_TABLE: Mapping[Setting, tuple[DraftMeasured, DraftMeasured]] = {
@@ -119,7 +119,10 @@ DRAFT_TABLE: Mapping[Setting, tuple[DraftMeasured, DraftMeasured]] = {
     Setting(0.10, 50): (DraftMeasured(725, 20.3), DraftMeasured(428, 87.6)),
     Setting(0.10, 100): (DraftMeasured(1008, 30.5), DraftMeasured(661, 87.7)),
 }
-"""Section 9 of the draft, Classic and TCP-SF. The last two rows' TCP-SF would be 77.6 and 77.7 by the journal."""
+"""Section 9 of the draft, Classic and TCP-SF.
+
+By the journal, TCP-SF in the last two rows would have 77.6 and 77.7.
+"""
 
 SOURCE_2 = f"{paper.CITATION}, Table II"
 SOURCE_3 = f"{paper.CITATION}, Table III"
@@ -129,7 +132,7 @@ SOURCE_DRAFT = (
 
 
 Law = Literal["proportional", "per-byte"]
-"""How the chance of a loss goes with the size of the packet."""
+"""Dependence of the probability of a loss on the size of the packet."""
 
 LAWS: tuple[Law, ...] = ("proportional", "per-byte")
 
@@ -149,7 +152,10 @@ def loss(drop: float, law: Law) -> LinearLoss | ByteLoss:
 
 @dataclass(frozen=True, slots=True)
 class PathOfOurs:
-    """A path that stands for those of Table II, whose hosts are gone; the numbers are ours."""
+    """A path that replaces those of Table II, whose hosts no longer exist.
+
+    This project chose the numbers.
+    """
 
     key: str
     latency_ms: int
@@ -162,7 +168,11 @@ PATHS = (
     PathOfOurs("2 % in runs of 1.5, 150 ms", 150, BurstLoss(probability=0.02, run=1.5)),
     PathOfOurs("5 % at random, 100 ms", 100, PacketLoss(probability=0.05)),
 )
-"""Italy to the U.S. took some 150 ms then; a router drops packets whatever their size, and often several in a row."""
+"""Paths that replace those of Table II.
+
+The round-trip time from Italy to the U.S. was about 150 ms then. A router drops packets of any
+size, and often several in a row.
+"""
 
 READINGS = (
     (
@@ -197,7 +207,7 @@ READINGS = (
         "request was under way."
     ),
 )
-"""How this project reads what the texts leave open."""
+"""Assumptions of this project where the texts are not specific."""
 
 _PROXY = (
     "Fig. 8: browsers, the emulated path, a proxy that has the senders, and a server behind it. The server is this "
@@ -231,7 +241,7 @@ READINGS_SESSIONS = (
     _FLOWS,
     *READINGS[7:],
 )
-"""The same where the senders are those of a proxy, and its clients are browsers."""
+"""Assumptions where the senders are those of a proxy and its clients are browsers."""
 
 READINGS_PROXY = (
     *READINGS[:6],
@@ -244,7 +254,7 @@ READINGS_PROXY = (
     _FLOWS,
     *READINGS[7:],
 )
-"""The same where the senders are those of a proxy, without sessions."""
+"""Assumptions where the senders are those of a proxy, without sessions."""
 
 READINGS_2 = (*READINGS[1:6], READINGS[7])
-"""Those of Table II: it has one file size, and no timers or times."""
+"""Assumptions that apply to Table II: it has one file size, and no timers or times."""

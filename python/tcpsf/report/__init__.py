@@ -1,1 +1,1 @@
-"""Results for people: text for the terminal, pages for the browser, plain data for programs."""
+"""Results for users: text for the terminal, pages for the browser, plain data for programs."""

@@ -1,6 +1,6 @@
-"""Axes of a chart: from values to places on them, and where their ticks stand.
+"""Axes of a chart: conversion of values to positions, and the positions of the ticks.
 
-A place is a share of the axis, 0 at its start and 1 at its end, so that a drawing may have any
+A position is a share of the axis, 0 at its start and 1 at its end. A drawing may therefore have any
 width.
 """
 
@@ -16,11 +16,14 @@ from tcpsf.report import text
 from tcpsf.report.evaluation import Axis
 
 PIXELS_PER_LETTER = 6.6
-"""Of the charts' 12-pixel type, on average; digits and lower-case letters are about as wide."""
+"""Mean width, in pixels, of a character of the charts' 12-pixel type.
+
+Digits and lower-case letters have similar widths.
+"""
 CLEAR = 4.0
-"""Pixels between two labels, at the least."""
+"""Minimum distance between two labels, in pixels."""
 MARGIN = 0.025
-"""How far the data keep from both ends of an axis that is not widened to round numbers."""
+"""Margin at both ends of an axis that is not widened to round numbers, as a share of its range."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,30 +33,33 @@ class Tick:
     place: float
     label: str
     decade: bool = False
-    """Whether it is a power of ten on a logarithmic axis."""
+    """Whether the tick is a power of ten on a logarithmic axis."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """An axis whose ends are settled."""
+    """An axis with fixed ends."""
 
     axis: Axis
     low: float = 0.0
     high: float = 1.0
     step: float = 0.2
-    """Between the ticks of a linear axis."""
+    """Distance between the ticks of a linear axis."""
     names: tuple[str, ...] = ()
-    """The categories, in order; empty on other axes."""
+    """Categories in order; empty on other axes."""
 
     def place(self, value: float | str) -> float | None:
-        """Where a value stands; ``None`` for one that the axis does not reach."""
+        """Position of a value; ``None`` for a value outside the axis."""
         if self.names:
             return (self.names.index(name(value)) + 0.5) / len(self.names)
         share = self.clamped(number(value, self.axis), beyond=1.0)
         return share if -1e-9 <= share <= 1 + 1e-9 else None
 
     def clamped(self, value: float, *, beyond: float = 0.0) -> float:
-        """Where a number stands, or would if the axis were longer, by so many of its lengths at most."""
+        """Position of a number, limited to a range around the axis.
+
+        The range extends ``beyond`` lengths of the axis past its two ends.
+        """
         if self.axis.scale == "log":
             share = (
                 math.log(value / self.low) / math.log(self.high / self.low)
@@ -65,7 +71,7 @@ class Scale:
         return min(max(share, -beyond), 1.0 + beyond)
 
     def ticks(self) -> Iterator[Tick]:
-        """Round numbers between the ends, or every category."""
+        """Yield round numbers between the ends, or every category."""
         if self.names:
             for each in self.names:
                 yield Tick(place=self.place(each) or 0.0, label=text.label(each))
@@ -83,16 +89,17 @@ class Scale:
 
 
 def category(axis: Axis, values: Iterable[float | str]) -> Scale:
-    """A category axis with every category that occurs, in the order of occurrence."""
+    """Category axis with every category that occurs, in the order of occurrence."""
     return Scale(axis=axis, names=tuple(dict.fromkeys(name(value) for value in values)) or ("",))
 
 
 def numeric(
     axis: Axis, values: Iterable[float], *, ticks: int, rounded: bool = False, zero: bool = False
 ) -> Scale:
-    """An axis that reaches all ``values``, or from ``low`` to ``high`` where the axis says so, with ``ticks`` or about.
+    """Axis that contains all ``values`` and has about ``ticks`` ticks.
 
-    ``rounded`` widens it to round numbers, ``zero`` to the origin.
+    An ``axis`` with ``low`` and ``high`` sets the ends. ``rounded`` widens the axis to round
+    numbers, ``zero`` to the origin.
     """
     log = axis.scale == "log"
     finite = [value for value in values if math.isfinite(value) and (value > 0 or not log)]
@@ -131,7 +138,7 @@ def number(value: float | str, axis: Axis) -> float:
 
 
 def label(value: float) -> str:
-    r"""A number as it stands at a tick.
+    r"""Text of a number at a tick.
 
     >>> label(0.05), label(284454), label(2e6), label(-1)
     ('0.05', '284\u202f454', '2·10⁶', '−1')
@@ -148,7 +155,10 @@ def label(value: float) -> str:
 
 
 def labelled(ticks: Sequence[Tick], room: float) -> Sequence[Tick]:
-    """The ticks whose labels fit on an axis of so many pixels: all, the powers of ten, or one in so many."""
+    """Ticks whose labels fit on an axis of ``room`` pixels.
+
+    These are all ticks, the powers of ten, or every n-th tick.
+    """
     decades = [tick for tick in ticks if tick.decade]
     if crowded(ticks, room) and len(decades) > 2:
         ticks = decades
@@ -158,7 +168,7 @@ def labelled(ticks: Sequence[Tick], room: float) -> Sequence[Tick]:
 
 
 def crowded(ticks: Sequence[Tick], room: float) -> bool:
-    """Whether two neighbours' labels would touch on an axis of so many pixels."""
+    """Whether the labels of two neighbouring ticks would touch on an axis of ``room`` pixels."""
     return any(
         (b.place - a.place) * room < (width(a.label) + width(b.label)) / 2 + CLEAR
         for a, b in itertools.pairwise(ticks)
@@ -166,7 +176,7 @@ def crowded(ticks: Sequence[Tick], room: float) -> bool:
 
 
 def width(told: str) -> float:
-    """Pixels that a tick's label takes, about."""
+    """Approximate width of a tick's label, in pixels."""
     return len(told) * PIXELS_PER_LETTER
 
 
@@ -181,7 +191,7 @@ def _linear_ends(
         pad = MARGIN * (high - low)
         return low - pad, high + pad
     step = _step(low, high, ticks)
-    while True:  # a wider axis may want wider steps, and those a wider axis
+    while True:  # A wider axis may need wider steps, and wider steps may need a wider axis.
         ends = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
         wider = _step(*ends, ticks)
         if wider <= step * (1 + 1e-9):
@@ -201,7 +211,10 @@ def _log_ends(low: float, high: float, *, rounded: bool) -> tuple[float, float]:
 
 
 def _step(low: float, high: float, ticks: int) -> float:
-    """The distance between ticks: 1, 2 or 5 and a power of ten, whichever comes nearest to so many ticks."""
+    """Distance between ticks: 1, 2 or 5 times a power of ten.
+
+    The distance is the one that gives a number of ticks nearest to ``ticks``.
+    """
     wanted = (high - low) / ticks
     return min(_ladder(wanted / 10, wanted * 10), key=lambda step: abs(math.log(step / wanted)))
 
@@ -212,7 +225,11 @@ def _even(low: float, high: float, step: float) -> Sequence[float]:
 
 
 def _decades(low: float, high: float) -> Sequence[float]:
-    """1, 2, 5 of each decade; powers of ten alone if those would be many; even steps below one decade."""
+    """Ticks at 1, 2 and 5 of each decade.
+
+    If these are too many, the ticks are the powers of ten. If there are fewer than three, the ticks
+    are evenly spaced.
+    """
     steps = [step for step in _ladder(low, high) if low * (1 - 1e-9) <= step <= high * (1 + 1e-9)]
     if len(steps) < 3:
         return _even(low, high, _step(low, high, 5))
@@ -221,7 +238,7 @@ def _decades(low: float, high: float) -> Sequence[float]:
 
 
 def _ladder(low: float, high: float) -> Iterator[float]:
-    """1, 2, 5 and their decades, from below ``low`` to above ``high``."""
+    """Yield 1, 2 and 5 times powers of ten, from below ``low`` to above ``high``."""
     for exponent in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1):
         for digit in (1, 2, 5):
             yield float(f"{digit}e{exponent}")

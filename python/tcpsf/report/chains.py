@@ -1,4 +1,7 @@
-"""The absorbing chains of Figs. 9 to 11 of the Smart Framing paper: states, transition matrices, drawings."""
+"""Absorbing chains in Figs. 9 to 11 of the Smart Framing paper.
+
+The module has their states, transition matrices and drawings.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,15 @@ SCHEMA = "tcpsf.chain/1"
 SOURCE = "Mellia et al. 2005, section V"
 
 WIDE, HIGH = 92.0, 30.0
-"""Pixels of a state's box."""
+"""Width and height of a state's box, in pixels."""
 ACROSS, DOWN = 190.0, 44.0
-"""From one state to the next."""
+"""Horizontal and vertical distance from one state to the next, in pixels."""
 LEFT, TOP, MARGIN = 40.0, 74.0, 40.0
 MOST_LABELS = 8
-"""With more transitions than this their probabilities stand in the table alone: the labels would hide each other."""
+"""Maximum number of transitions whose probabilities are shown in the drawing.
+
+With more transitions the labels would overlap, so only the table has the probabilities.
+"""
 
 STYLE = """
 .chain { font: 11px system-ui, sans-serif; }
@@ -47,16 +53,19 @@ class Named:
     key: str
     label: str
     figure: str
-    """The paper's figure of it, such as ``Fig. 9``."""
+    """The paper's figure that shows the chain, such as ``Fig. 9``."""
     chain: Chain
 
     @property
     def visited(self) -> list[int]:
-        """The states that a passage can visit, in order, the exit included."""
+        """States that a passage can visit, in order, with the exit."""
         return [number for number, mean in enumerate(self.chain.visits()) if mean > 0]
 
     def transitions(self) -> Iterator[tuple[int, int, float]]:
-        """Yield from where, to where and with which probability, for what is above zero between visited states."""
+        """Yield start, end and probability of each transition between visited states.
+
+        Transitions with probability zero are left out.
+        """
         for start in self.visited:
             for end in np.flatnonzero(self.chain.transition[start]):
                 yield start, int(end), float(self.chain.transition[start, end])
@@ -64,13 +73,16 @@ class Named:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chains:
-    """The senders' chains and what they were computed for."""
+    """The senders' chains and their arguments."""
 
     arguments: Mapping[str, Any]
     chains: tuple[Named, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON, as ``report/schema/chain.json`` describes it. The matrices are whole."""
+        """Return plain data for JSON, as ``report/schema/chain.json`` describes it.
+
+        The matrices are complete.
+        """
         return {
             "schema": SCHEMA,
             "model": "smart-framing",
@@ -96,7 +108,7 @@ class Chains:
         }
 
     def section(self) -> Section:
-        """The chains as part of a report: drawings and tables."""
+        """Return the chains as part of a report: drawings and tables."""
         return Section(
             key="chains",
             title="Markov chains of the small-window region",
@@ -127,7 +139,7 @@ HEADS = ("state", "visits", "time, s", "sent", "arrive", "next states")
 
 
 def as_text(found: Chains) -> str:
-    """Lay out each chain: a line a state, with the transition matrix's entries above zero."""
+    """Lay out each chain: a line per state, with the nonzero entries of the transition matrix."""
     given = " ".join(f"{name}={value}" for name, value in found.arguments.items())
     blocks = [
         f"Markov chains of the small-window region\n{textwrap.fill(f'{SOURCE}; {given}', width=WIDTH)}"
@@ -222,7 +234,7 @@ def drawn(each: Named) -> str:
 
 
 def _places(each: Named) -> dict[int, tuple[float, float]]:
-    """Place the states: a column for each longest way from the start, in the middle of the height."""
+    """Place the states, with one column for each depth from the start, centred vertically."""
     columns: dict[int, list[int]] = {}
     for state, depth in _depths(each).items():
         columns.setdefault(depth, []).append(state)
@@ -235,14 +247,15 @@ def _places(each: Named) -> dict[int, tuple[float, float]]:
 
 
 def _depths(each: Named) -> dict[int, int]:
-    """Longest way from the start to each state, without the transitions that lead back.
+    """Longest path from the start to each state, without the transitions that lead back.
 
-    A timeout comes before the window that it leads to: what leads into it from there leads back.
+    A timeout comes before the window to which it leads. A transition from that window to the
+    timeout leads back.
     """
     to: dict[int, list[int]] = {state: [] for state in each.visited}
     for start, end, _ in each.transitions():
         to[start].append(end)
-    order: list[int] = []  # from the last to the first: each after all that it leads on to
+    order: list[int] = []  # Reverse order: a state follows all states to which it leads.
     back: set[tuple[int, int]] = set()
     open_: set[int] = set()
 
@@ -279,7 +292,7 @@ def _arrow(
     elif x1 > x0:
         a, b, c, d = x0 + WIDE, y0 + HIGH / 2.0, x1 - 5.0, y1 + HIGH / 2.0
         bend = (c - a) / 2.0
-        # Over a column in between: around it.
+        # A curve around a column between the two states.
         over = (
             -0.9 * DOWN * (len(range(int(ACROSS), int(x1 - x0), int(ACROSS))))
             if abs(d - b) < DOWN
@@ -287,7 +300,7 @@ def _arrow(
         )
         path = f"M{a:g} {b:g} C{a + bend:g} {b + over:g} {c - bend:g} {d + over:g} {c:g} {d:g}"
         tip, label = (x1, d, 1.0, 0.0), (a + 0.5 * (c - a), (b + d) / 2.0 + 0.75 * over - 3.0)
-    else:  # back, below both
+    else:  # a transition back, below both states
         a, b, c, d = x0 + WIDE / 2.0, y0 + HIGH, x1 + WIDE / 2.0, y1 + HIGH + 5.0
         low = max(b, d) + 40.0
         path = f"M{a:g} {b:g} C{a:g} {low:g} {c:g} {low:g} {c:g} {d:g}"

@@ -1,8 +1,9 @@
-"""Figures as inline SVG: no library, no outside address, colours from the page's own style (light, dark, paper).
+"""Figures as inline SVG: no library, no external address, colours from the page's own style.
 
-A chart is as wide as its column and always as high, with type of one size: across, places are
-percentages; lines and bands are in a drawing of their own that is stretched. So one chart serves
-desk, phone and paper, with no script.
+The style has light, dark and paper colours. A chart is as wide as its column and has a fixed height
+and type size. Horizontal positions are therefore percentages. Lines and bands are in a separate
+drawing that is stretched horizontally. One chart thus serves desktop, phone and paper without a
+script.
 """
 
 from __future__ import annotations
@@ -17,45 +18,54 @@ from tcpsf.report import axes, marks
 from tcpsf.report.evaluation import Axis, Figure, Point, Series
 
 HEIGHT = 300.0
-"""Pixels between the ends of the vertical axis."""
+"""Length of the vertical axis in pixels."""
 STRETCHED = 1000.0
-"""Units across in the drawing of lines and bands."""
+"""Width of the drawing of lines and bands, in its own units."""
 WIDE, NARROW = 640.0, 260.0
-"""Pixels that a chart's horizontal axis has at the least: on a screen, on a phone."""
+"""Minimum width of a chart's horizontal axis in pixels: on a screen, on a phone."""
 MARKERS = 16
-"""A line of more points is marked at every second, third … of them."""
+"""Maximum number of points of a line with a marker at each point.
+
+A line of more points has a marker at every second, third … point.
+"""
 CUT = 1.0
-"""How far lines and bands go on beyond the axis, in its lengths, where their drawing cuts them."""
+"""Length by which lines and bands extend past the axis before clipping, in axis lengths."""
 GROUP = 0.8
-"""Share of a category, or of the distance between two bars' places, that a group takes."""
+"""Share of a category that a group of bars takes.
+
+On an axis of numbers it is the share of the distance between two bars.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """A drawing, and what whoever sets it on a page must know."""
+    """A drawing, and the data that a page needs to place it."""
 
     svg: str
     styles: tuple[marks.Style, ...]
-    """For each series."""
+    """Style of each series."""
     left: float
-    """Pixels that labels take on the left."""
+    """Width of the labels on the left, in pixels."""
     foot: float
-    """Pixels that they take below."""
+    """Height of the labels below, in pixels."""
     foot_narrow: float
-    """The same where the page is narrow."""
+    """Height of the labels below on a narrow page, in pixels."""
     x: axes.Scale
     banded: bool
-    """Whether an interval is a band somewhere."""
+    """Whether an interval is drawn as a band anywhere."""
     whiskered: bool
-    """Whether one is a line through its point."""
+    """Whether an interval is drawn as a line through its point anywhere."""
     missing: int
-    """Values that the axes do not reach."""
+    """Number of values outside the axes."""
     rows: Mapping[str, float] | None = None
-    """Where each category is, as a share of the height, if they lie below each other."""
+    """Position of each category, as a share of the height, if the bars are horizontal."""
 
 
 def draw(figure: Figure, known: Mapping[str, int]) -> Chart:
-    """Draw a figure; `marks.known_styles` gives ``known``, so that a sender looks the same in every figure."""
+    """Draw a figure.
+
+    `marks.known_styles` gives ``known``, so that a sender looks the same in every figure.
+    """
     across, up = _scales(figure)
     styles = marks.styles(figure.series, known)
     drawing = _Drawing(figure=figure, x=across, y=up, styles=styles)
@@ -88,12 +98,12 @@ def draw(figure: Figure, known: Mapping[str, int]) -> Chart:
 
 
 def titled(axis: Axis) -> str:
-    """An axis' name with its unit."""
+    """Name of an axis with its unit."""
     return f"{axis.label}, {axis.unit}" if axis.unit else axis.label
 
 
 def summary(figure: Figure) -> str:
-    """A figure in one sentence, for readers who do not see it."""
+    """Description of a figure in one sentence, for readers who cannot see it."""
     return (
         f"{figure.title}: {titled(figure.y)} against {titled(figure.x)}; "
         f"{', '.join(series.label for series in figure.series)}. The values are in the table below."
@@ -124,7 +134,11 @@ def _places(series: Series) -> Iterator[float | str]:
 
 
 def _extent(series: Series, *, log: bool) -> Iterator[float]:
-    """What the vertical axis should reach; a logarithmic one, which has no zero, half of each value at least."""
+    """Yield the values that the vertical axis must contain.
+
+    A logarithmic axis has no zero, so the lower end of an interval counts as at least half of its
+    value.
+    """
     for published in series.published:
         yield published.y
     for point in series.points:
@@ -136,7 +150,10 @@ def _extent(series: Series, *, log: bool) -> Iterator[float]:
 
 
 def _beside(numbers: Sequence[float], axis: Axis) -> Iterator[float]:
-    """Room for half a bar, or a group of them, on both sides of the outermost places."""
+    """Yield the ends of an axis with room beside the outermost positions.
+
+    The room is enough for half a bar, or half a group of bars.
+    """
     log = axis.scale == "log"
     places = [math.log10(number) if log else number for number in numbers if number > 0 or not log]
     if places:
@@ -146,13 +163,13 @@ def _beside(numbers: Sequence[float], axis: Axis) -> Iterator[float]:
 
 
 def _gap(numbers: Sequence[float]) -> float:
-    """The least distance between two different places."""
+    """Minimum distance between two different positions."""
     places = sorted(set(numbers))
     return min((b - a for a, b in itertools.pairwise(places)), default=1.0)
 
 
 def _foot(longest: float, *, turned: bool) -> float:
-    """Pixels for the names below the axis, and the axis' own."""
+    """Height of the tick labels and of the axis' name below the axis, in pixels."""
     return (longest + 14 if turned else 22) + 24
 
 
@@ -186,7 +203,10 @@ class _Drawing:
     styles: tuple[marks.Style, ...]
 
     def parts(self) -> Iterator[str]:
-        """Bands, bars, lines, intervals, points: each over those before it, so that no series hides another's."""
+        """Yield bands, bars, lines, intervals and points, in this order of layers.
+
+        Later layers cover earlier ones, so no series hides another's points.
+        """
         for layer in (
             self._band,
             self._bars,
@@ -203,7 +223,7 @@ class _Drawing:
                     yield f'<g class="{style.classes}" data-series="{number}">{inside}</g>'
 
     def missing(self) -> int:
-        """How many values stand in no place of the drawing."""
+        """Number of values outside the drawing."""
         ours = [
             (point.x, point.y.value)
             for each in self.figure.series
@@ -217,7 +237,10 @@ class _Drawing:
         return series.style not in ("bar", "point") and not self.x.names
 
     def _runs(self, series: Series) -> Iterator[list[tuple[float, Point]]]:
-        """Unbroken rows of points, from left to right; a point that saw nothing breaks the line."""
+        """Yield unbroken rows of points from left to right.
+
+        A point without a value breaks the line.
+        """
         placed = [(self.x.place(point.x), point) for point in series.points]
         row: list[tuple[float, Point]] = []
         for place, point in sorted(
@@ -280,7 +303,7 @@ class _Drawing:
             )
 
     def _whiskers(self, number: int, series: Series, _style: marks.Style) -> Iterator[str]:
-        """Intervals of points that no band covers."""
+        """Yield intervals of points that no band covers."""
         banded = set()
         if self._joined(series):
             banded = {
@@ -319,23 +342,29 @@ class _Drawing:
                 yield marks.use(marks.Kind.PUBLISHED, style, _percent(place), _down(y))
 
     def _y(self, point: Point, side: int, *, beyond: float = 0.0) -> float:
-        """Down to a point's value, or to an end of its interval, as far as the axis reaches or a little further."""
+        """Vertical position of a point's value, or of an end of its interval, in pixels.
+
+        The position is limited to the axis, and to ``beyond`` lengths past its ends.
+        """
         if point.y is None:
             return HEIGHT
         low, high = point.y.interval or (point.y.value, point.y.value)
         return _down(self.y.clamped((low, point.y.value, high)[side + 1], beyond=beyond))
 
     def _slot(self) -> float:
-        """The share of the axis that belongs to one place."""
+        """Share of the axis that belongs to one position."""
         if self.x.names:
             return 1.0 / len(self.x.names)
-        # Those that the axis was laid out for: a bar must not be wider than the room that it was
-        # given.
+        # These are the positions for which the axis was laid out.
+        # A bar must not be wider than its room.
         places = [self.x.place(x) for series in self.figure.series for x in _places(series)]
         return min(_gap([place for place in places if place is not None]), 0.5)
 
     def _place(self, number: int, x: float | str) -> float | None:
-        """Where a series' point stands: beside the others' in a category and among bars."""
+        """Position of a series' point.
+
+        In a category and among bars, it is beside the points of the other series.
+        """
         place, ours = self.x.place(x), self.figure.series[number]
         if place is None or self._joined(ours) or (ours.style == "point" and not self.x.names):
             return place
@@ -351,7 +380,7 @@ class _Drawing:
 
 
 def _with_interval(row: Sequence[tuple[float, Point]]) -> Iterator[list[tuple[float, Point]]]:
-    """Parts of a row, of two points or more, whose points all have an interval."""
+    """Yield the parts of a row, of two points or more, in which every point has an interval."""
     part: list[tuple[float, Point]] = []
     for place, point in row:
         if point.y is not None and point.y.interval is not None:
@@ -385,5 +414,5 @@ def _percent(share: float) -> str:
 
 
 def _down(place: float) -> float:
-    """Pixels from the top."""
+    """Distance from the top in pixels."""
     return round(HEIGHT * (1 - place), 1)

@@ -1,7 +1,7 @@
-"""The conclusion of a report: what was found, what was not reproduced, and why, as far as known.
+"""Conclusion of a report: what the report found, what it did not reproduce, and the known causes.
 
-Each is one sentence, computed from the findings. Papers contribute the keys of their main claims,
-and the sections say in a clause (`Section.why`) what explains their differences.
+Each is one sentence, computed from the findings. Papers contribute the keys of their main claims.
+The sections state in a clause (`Section.why`) the causes of their differences.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from tcpsf.reproduce.judge import Finding, Verdict
 
 CAUSES = 3
-"""A sentence names at most so many causes."""
+"""Maximum number of causes that a sentence names."""
 QUOTED = 2
-"""It quotes at most so many claims."""
+"""Maximum number of claims that a sentence quotes."""
 
 
 def conclude(sections: Sequence[Section], *, headline: Sequence[str] = ()) -> Conclusion:
-    """Sum up all findings; ``headline`` has the keys of the claims to quote, in order."""
+    """Summarize all findings; ``headline`` has the keys of the claims to quote, in order."""
     everything = [finding for section in sections for finding in section.findings]
     if not everything:
         return _without_claims(sections)

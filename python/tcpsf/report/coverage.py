@@ -1,9 +1,9 @@
-"""What of the papers is covered, and where: ``python -m tcpsf.report.coverage`` writes ``docs/reference/coverage.md``.
+"""Coverage of the papers by this project: ``python -m tcpsf.report.coverage``.
 
-Figures, tables and claims come from the exhibits themselves, which are made of very short runs:
-their titles, sources and claims do not depend on how long a run is. What is in the papers beside
-them is listed in ``coverage.toml``; whether what it names exists is looked up. Paths of files are
-relative to the source tree.
+The program writes ``docs/reference/coverage.md``. Figures, tables and claims come from the
+exhibits, which are computed from very short runs: their titles, sources and claims do not depend on
+the length of a run. ``coverage.toml`` lists the other items of the papers. The program checks that
+the names in it exist. Paths of files are relative to the source tree.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from tcpsf.reproduce.evaluation import evaluate
 from tcpsf.reproduce.models import model_section
 
 TREE = Path(__file__).resolve().parents[3]
-"""The source tree, where the package is installed from one to be edited."""
+"""Root of the source tree, if the package is an editable installation."""
 
 SHORTEST = {
     "smart-framing": ("12s", "2s"),
     "santa-cruz": ("1s", "0s"),
     "packet-discard": ("1s", "0s"),
 }
-"""Simulated time and warm-up of a run; of another paper those of its quick scale."""
+"""Simulated time and warm-up of a run; other papers use those of their quick scale."""
 
 INTRODUCTION = """\
 # Coverage
@@ -53,15 +53,15 @@ of the exhibits; `tcpsf reproduce all` makes all of them.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A row."""
+    """A row of the page."""
 
     what: str
     place: str
-    """Where it is in the paper."""
+    """Position of the item in the paper."""
     here: str
-    """Where it is here, as Markdown."""
+    """Location of the item in this project, as Markdown."""
     why: str = ""
-    """Why it is not covered; empty if it is."""
+    """Reason why the item is not covered; empty if it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Listed:
     what: str
     place: str
     names: tuple[str, ...]
-    """Of what it names here, each with its kind: ``py:tcpsf.run``."""
+    """Names of the items in this project, each with its kind: ``py:tcpsf.run``."""
     why: str
 
 
@@ -91,7 +91,7 @@ def listed() -> dict[str, tuple[Listed, ...]]:
 
 
 def _names(told: str) -> Iterator[str]:
-    """Split a list of names; those of senders have blanks in them.
+    """Split a list of names; names of senders contain blanks.
 
     >>> list(_names("file:a.py sender:reno / full / iw=1 only:p/k"))
     ['file:a.py', 'sender:reno / full / iw=1', 'only:p/k']
@@ -107,7 +107,7 @@ def _names(told: str) -> Iterator[str]:
 
 
 def exists(name: str) -> bool:
-    """Whether something that ``coverage.toml`` names is there.
+    """Whether an item that ``coverage.toml`` names exists.
 
     >>> exists("py:tcpsf.run"), exists("py:tcpsf.nothing"), exists("sender:reno / full / iw=1")
     (True, False, True)
@@ -171,7 +171,10 @@ def _is_sender(name: str) -> bool:
 
 @cache
 def reports(paper: str) -> Mapping[str, Report]:
-    """Make the paper's simulated and closed reports, by the keys of their parts; runs are as short as they can be."""
+    """Make the paper's simulated and closed reports, by the keys of their parts.
+
+    Runs are as short as possible.
+    """
     made: dict[str, Report] = {}
     for part in catalogue.parts([paper]):
         if part.kind == "simulated":
@@ -190,7 +193,7 @@ def _findings(report: Report) -> Iterator[Any]:
 
 
 def items(paper: str) -> tuple[Item, ...]:
-    """Return all rows of a paper: what is listed, then the exhibits, then their claims."""
+    """Return all rows of a paper: the listed items, then the exhibits, then their claims."""
     rows = [_row(each) for each in listed()[paper]]
     claims = []
     for part, report in reports(paper).items():
@@ -243,7 +246,7 @@ def _row(each: Listed) -> Item:
 
 
 def _here(name: str) -> str:
-    """Say where something is, as Markdown for a page in ``docs/reference``."""
+    """Describe the location of an item, as Markdown for a page in ``docs/reference``."""
     kind, _, told = name.partition(":")
     if kind == "option":
         return f"`tcpsf {told}`"

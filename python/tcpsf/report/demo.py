@@ -29,7 +29,7 @@ ASSUMED = {
     "text": "as the paper's text says (first timeout 3 s, load of payload)",
     "closest": "with a first timeout of 6 s and a load that counts headers",
 }
-"""What the two simulated columns assume."""
+"""Assumptions of the two simulated columns."""
 FIRST_LOSS = (
     "A flow of 4380 bytes whose first segment is lost. With smaller segments, three more arrive after the "
     "lost one, and their ACKs trigger a fast retransmit. A sender with full-sized segments waits for its timer."
@@ -38,7 +38,7 @@ FIRST_LOSS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demo:
-    """Everything that the demo shows."""
+    """Data of the demo."""
 
     flows: tuple[ladder.Flow, ...]
     text: Table1
@@ -46,7 +46,7 @@ class Demo:
 
 
 def conclude(demo: Demo) -> Conclusion:
-    """Say what the two tables have shown."""
+    """Summarize the results of the two tables."""
     gains = {name: _gains(made) for name, made in (("text", demo.text), ("closest", demo.closest))}
     published = " and ".join(
         f"{finding.published} with {_sender(finding)}" for finding in _middle(demo.text)
@@ -84,7 +84,7 @@ def _gains(made: Table1) -> str:
 
 
 def as_text(demo: Demo) -> str:
-    """Lay out the conclusion, the three flows, and the table in three columns a sender."""
+    """Lay out the conclusion, the three flows, and the table with three columns per sender."""
     scale = demo.text.scale
     note = (
         f"text: simulated {ASSUMED['text']}. closest: simulated {ASSUMED['closest']}. paper: as published. "
@@ -136,7 +136,7 @@ def _times(demo: Demo) -> str:
 
 
 def as_report(demo: Demo, *, command: str) -> Report:
-    """Arrange everything as a report."""
+    """Arrange the data as a report."""
     return Report(
         title=TITLE,
         conclusion=conclude(demo),

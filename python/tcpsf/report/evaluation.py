@@ -1,6 +1,6 @@
-"""An evaluation as data: figures, tables and findings in sections, with every interval, before anybody draws it.
+"""Data of an evaluation: figures, tables and findings in sections, with every interval.
 
-Experiments build a `Report`; the page, the JSON and the Parquet files are functions of it.
+Experiments build a `Report`. The page, the JSON and the Parquet files are functions of it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 SCHEMA = "tcpsf.evaluation/2"
 
 OWN = "this project"
-"""The source of a figure, table or claim that is in no paper."""
+"""Source of a figure, table or claim that is in no paper."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """What its fields say, and no more."""
+    """Base class of data whose plain form consists of their fields."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -32,7 +32,7 @@ class Plain:
 
 @runtime_checkable
 class _Data(Protocol):
-    """Knows itself as plain data: parts of a report, estimates, findings."""
+    """A class that converts itself to plain data: parts of a report, estimates, findings."""
 
     def to_dict(self) -> dict[str, Any]: ...
 
@@ -49,17 +49,17 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point(Plain):
-    """One of our points."""
+    """One point that this project computed."""
 
     x: float | str
-    """Text for a category: a chunk size, a class, a variant."""
+    """Position on the axis; text for a category: a chunk size, a class, a variant."""
     y: stats.Estimate | None
-    """``None`` where nothing was seen to take a mean of."""
+    """Mean of the values; ``None`` if there are no values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedPoint(Plain):
-    """A number that the paper's text or table gives; never one read off a figure."""
+    """A number that the paper's text or table gives; never a number read off a figure."""
 
     x: float | str
     y: float
@@ -67,33 +67,33 @@ class PublishedPoint(Plain):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series(Plain):
-    """Points that belong together."""
+    """Points of one curve or one group of bars."""
 
     key: str
     label: str
     style: Literal["line", "step", "bar", "point"] = "line"
-    """``point``: each by itself, on an axis of numbers."""
+    """Style of the drawing; ``point``: points without a line, on an axis of numbers."""
     points: tuple[Point, ...]
     published: tuple[PublishedPoint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis(Plain):
-    """What an axis shows, and from where to where."""
+    """An axis: its label, unit and ends."""
 
     label: str
     unit: str
-    """Empty for a pure number or a category."""
+    """Unit of the values; empty for a pure number or a category."""
     scale: Literal["linear", "log", "category"]
     low: float | None = None
-    """``None``: as the data have it."""
+    """Lower end; ``None``: from the data."""
     high: float | None = None
-    """Bars that reach beyond the axis are cut there, with a mark."""
+    """Upper end; ``None``: from the data. Longer bars are clipped at the axis, with a mark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure(Plain):
-    """A figure of the paper, made again."""
+    """A figure of the paper, reproduced."""
 
     key: str
     title: str
@@ -104,13 +104,16 @@ class Figure(Plain):
     y: Axis
     series: tuple[Series, ...]
     groups: tuple[tuple[str, int], ...] = ()
-    """Headings, and how many categories stand below each: such bars are drawn lying."""
+    """Headings, and the number of categories below each.
+
+    The bars of a figure with groups are horizontal.
+    """
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableCell(Plain):
-    """Our value and the paper's."""
+    """This project's value and the paper's."""
 
     ours: stats.Estimate | None
     published: float | None
@@ -119,7 +122,7 @@ class TableCell(Plain):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row(Plain):
-    """A row of a table; its label stands under the first column."""
+    """A row of a table; its label is in the first column."""
 
     label: str
     cells: tuple[TableCell | str, ...]
@@ -127,14 +130,14 @@ class Row(Plain):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table(Plain):
-    """A table of the paper, made again, or one of ours."""
+    """A table of the paper, reproduced, or a table of this project."""
 
     key: str
     title: str
     source: str
     caption: str
     columns: tuple[str, ...]
-    """The first is above the rows' labels."""
+    """Headings of the columns; the first is above the rows' labels."""
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
 
@@ -154,20 +157,20 @@ class Drawing(Plain):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section(Plain):
-    """What is read together."""
+    """A part of a report: its text, figures, tables and findings."""
 
     key: str
     title: str
     text: tuple[str, ...] = ()
     """Paragraphs."""
     items: tuple[str, ...] = ()
-    """Short points, set as a list after them."""
+    """Short points, shown as a list after the paragraphs."""
     drawings: tuple[Drawing, ...] = ()
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     findings: tuple[Finding, ...] = ()
     why: str = ""
-    """Why results differ from the published ones, without a full stop; empty where not known."""
+    """Cause of differences from published results, without a full stop; empty if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,42 +180,42 @@ class Conclusion(Plain):
     found: str
     not_reproduced: str
     why: str
-    """The causes of the differences, as far as they are known."""
+    """Known causes of the differences."""
 
     @property
     def sentences(self) -> tuple[str, str, str]:
-        """All three, in order."""
+        """All three sentences, in order."""
         return (self.found, self.not_reproduced, self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportProvenance(Plain):
-    """Where a report comes from, and how to make it again."""
+    """Origin of a report, and the command to reproduce it."""
 
     version: str
-    """The version of tcpsf."""
+    """Version of tcpsf."""
     command: str
-    """The command line that repeats it."""
+    """Command line that reproduces the report."""
     scale: str
     runs: int
-    """Independent runs a point."""
+    """Number of independent runs per point."""
     duration: str
-    """Time of a run: simulated, or that in which live transfers are begun."""
+    """Duration of a run: simulated time, or the time in which live transfers start."""
     seeds: tuple[int, ...]
     scenarios: Mapping[str, Mapping[str, Any]]
-    """By a name that says what is simulated, as plain data."""
+    """Scenarios as plain data, by a name that describes the simulated case."""
     jobs: int
-    """Runs that the report rests on."""
+    """Number of runs from which the report is computed."""
     kind: Literal["simulated", "live"] = "simulated"
-    """How they were made."""
+    """Method of the runs."""
     started: str | None = None
-    """Date and time, ISO 8601; ``None`` where the same input shall give the same bytes."""
+    """Date and time, ISO 8601; ``None`` where the same input must give the same bytes."""
     seconds: float | None = None
-    """How long it took."""
+    """Time that the runs took."""
 
     @property
     def size(self) -> str:
-        """How much each point rests on, in words."""
+        """Number of runs and duration per point, in words."""
         if self.kind == "live":
             return f"transfers begun for {self.duration} a point"
         return f"{text.count(self.runs, 'run')} of {self.duration} a point"
@@ -220,11 +223,11 @@ class ReportProvenance(Plain):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown(Plain):
-    """Which parts of a report one key of ``--only`` makes, by their own keys."""
+    """Parts of a report that one key of ``--only`` makes, by their own keys."""
 
     key: str
     section: str
-    """Key of the section that they stand in."""
+    """Key of the section that contains them."""
     drawings: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
@@ -233,7 +236,7 @@ class Shown(Plain):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report(Plain):
-    """The whole of it."""
+    """A complete report."""
 
     title: str
     conclusion: Conclusion
@@ -241,7 +244,7 @@ class Report(Plain):
     sections: tuple[Section, ...]
     provenance: ReportProvenance
     exhibits: tuple[Shown, ...] = ()
-    """What each key of ``--only`` made; empty where there are no such keys."""
+    """Parts that each key of ``--only`` made; empty if there are no such keys."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, as ``report/schema/evaluation.json`` describes it."""

@@ -1,4 +1,7 @@
-"""A report as one HTML page that needs nothing else: charts and tables, in the reader's light or dark, and on paper."""
+"""A report as one HTML page without external files: charts and tables.
+
+The page follows the reader's light or dark setting, and can be printed.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,11 @@ if TYPE_CHECKING:
 
 VERDICTS = ("holds", "does not hold", "undecided")
 SVG_NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'
-"""The attribute that an SVG document needs, and an SVG element inside HTML does not."""
+"""Attribute that an SVG document needs, and an SVG element inside HTML does not."""
 
 
 def environment() -> jinja2.Environment:
-    """Return what fills the templates of pages in."""
+    """Return the template environment of the pages."""
     import jinja2
     from markupsafe import Markup
 
@@ -36,7 +39,7 @@ def environment() -> jinja2.Environment:
     made.filters["marked"] = lambda told: Markup(_marked(told))  # noqa: S704  it escapes
     made.filters["plain_json"] = lambda data: Markup(_plain_json(data))  # noqa: S704  it escapes
     made.filters["sentence"] = _sentence
-    made.filters["drawn"] = Markup  # SVG of `chart` and `marks`, which escape what they are told
+    made.filters["drawn"] = Markup  # SVG of `chart` and `marks`, which escape their text
     made.filters["embedded"] = lambda svg: Markup(svg.replace(SVG_NAMESPACE, "", 1))  # noqa: S704  of `Drawing`
     return made
 
@@ -82,7 +85,7 @@ def _refuse_twins(kind: str, keys: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Column:
-    """A series' values, ours or the published ones."""
+    """Values of a series: this project's or the published ones."""
 
     series: int
     label: str
@@ -91,7 +94,7 @@ class _Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cell:
-    """A value as it is told, and as a program reads it."""
+    """A value as text for the reader, and as a number for a program."""
 
     told: str
     value: float | None = None
@@ -103,13 +106,13 @@ _EMPTY = _Cell(told="")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Line:
-    """All values at one place."""
+    """All values at one position."""
 
     x: str
     plain: float | str
-    """The place as a program reads it."""
+    """The position as a program reads it."""
     place: str | None
-    """Per cent of the axis, or of the height where bars lie; ``None`` off the axis."""
+    """Per cent of the axis, or of the height with horizontal bars; ``None`` outside the axis."""
     cells: tuple[_Cell, ...]
 
 
@@ -118,18 +121,21 @@ class _Drawn:
     chart: chart.Chart
     up: str
     along: str
-    """The axes' names: above the chart, and below it."""
+    """Names of the vertical axis (``up``) and of the horizontal axis (``along``)."""
     places: str
-    """What tells a row of the table from another."""
+    """Heading of the column that identifies the rows of the table."""
     keys: tuple[str, ...]
-    """The series' signs for the legend, as SVG."""
+    """Signs of the series for the legend, as SVG."""
     signs: tuple[tuple[str, str], ...]
-    """Further signs, and what they mean."""
+    """Further signs, and their meaning."""
     columns: tuple[_Column, ...]
     rows: tuple[_Line, ...]
     notes: tuple[str, ...]
     solid: bool
-    """Whether no line is dashed: dashes hide the corners of steps, and one line needs none."""
+    """Whether no line is dashed.
+
+    Dashes hide the corners of steps, and a single line needs no dashes.
+    """
 
 
 def _draw(figure: Figure, known: Mapping[str, int]) -> _Drawn:
@@ -193,7 +199,7 @@ def _lines(figure: Figure, columns: Sequence[_Column], drawn: chart.Chart) -> It
 
 
 def _at(x: float | str, scale: axes.Scale) -> float | str:
-    """What tells one place from another: a category's name, or the number."""
+    """Identity of a position: a category's name, or the number."""
     return axes.name(x) if scale.names else x
 
 
@@ -218,21 +224,21 @@ def _values(series: Series, *, published: bool) -> Iterable[tuple[float | str, _
 class _Head:
     label: str
     published: bool
-    """Whether the paper's value stands beside ours."""
+    """Whether the paper's value is beside this project's."""
     decimals: int
-    """Of the paper's values, so that they stand as it prints them: 0.30 above 0.27."""
+    """Decimals of the paper's values, as the paper prints them: 0.30 above 0.27."""
     text: bool
-    """Whether there is nothing but text below."""
+    """Whether the column has only text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Laid:
     paired: bool
     dense: bool
-    """Whether it is to be set smaller, for it has many columns."""
+    """Whether the table has many columns and needs a smaller type."""
     heads: tuple[_Head, ...]
     rows: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-    """For each row its label and its cells, each with its CSS class."""
+    """Label and cells of each row, each cell with its CSS class."""
 
 
 def _lay(table: Table) -> _Laid:
@@ -277,11 +283,11 @@ def _lay(table: Table) -> _Laid:
 
 
 LONG = 24
-"""Letters from which on a cell's text is set in several lines."""
+"""Minimum length, in characters, of a cell's text that is shown in several lines."""
 DENSE = 8
-"""Columns from which on a table is set smaller."""
+"""Minimum number of columns of a table in a smaller type."""
 PADDED = 2
-"""Decimals up to which published values are padded: 0.30 above 0.27, but not 1400.0000."""
+"""Maximum decimals to which published values are padded: 0.30 above 0.27, but not 1400.0000."""
 
 
 def _decimals(value: float | None) -> int:
@@ -291,7 +297,10 @@ def _decimals(value: float | None) -> int:
 def _column(
     cells: Sequence[TableCell | str], head: _Head, unit: str | None
 ) -> Iterable[tuple[tuple[str, str], ...]]:
-    """The parts of each cell of a column: ours, and the published value if there are any."""
+    """Yield the parts of each cell of a column.
+
+    They are this project's value, and the published value if there is one in the column.
+    """
     ours = iter(text.column([cell.ours for cell in cells if isinstance(cell, TableCell)]))
     for cell in cells:
         if isinstance(cell, str):
@@ -329,7 +338,7 @@ def _facts(source: ReportProvenance) -> Iterable[tuple[str, str]]:
 
 
 def _seeds(seeds: Sequence[int]) -> str:
-    """Name seeds.
+    """Text of random seeds.
 
     >>> _seeds((3,)), _seeds((1, 2, 3)), _seeds((1, 5))
     ('3', '1 to 3', '1, 5')
@@ -340,7 +349,7 @@ def _seeds(seeds: Sequence[int]) -> str:
 
 
 def _took(seconds: float) -> str:
-    """Tell a time.
+    """Text of a duration.
 
     >>> _took(3.21), _took(754.4)
     ('3.2 s', '12 min 34 s')
@@ -361,7 +370,7 @@ def _sentence(told: str) -> str:
 
 
 def _marked(told: str) -> str:
-    """Text as HTML; what stands between backticks is code.
+    """Text as HTML; text between backticks becomes code.
 
     >>> _marked("`a < b` & c")
     '<code>a &lt; b</code> &amp; c'
@@ -370,5 +379,5 @@ def _marked(told: str) -> str:
 
 
 def _plain_json(data: Mapping[str, Any]) -> str:
-    """Data as JSON, for a place where quotes may stay as they are."""
+    """Data as JSON, for a part of the page in which quotes need no escaping."""
     return escape(json.dumps(data, indent=2, ensure_ascii=False), quote=False)

@@ -1,4 +1,4 @@
-"""An evaluation's findings as text, for the terminal; the numbers behind them are in the files."""
+"""An evaluation's findings as text for the terminal; the files have the numbers behind them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tcpsf.reproduce.judge import Finding, Verdict
 
 WIDTH = 80
 WIDEST = 100
-"""Columns of a table on a terminal, at most."""
+"""Maximum columns of a table on a terminal."""
 INDENT = " " * len("does not hold  ")
 
 
@@ -27,7 +27,7 @@ def as_text(report: Report, *, tables: bool = False) -> str:
 
 
 def as_findings(report: Report) -> str:
-    """Lay out the same for a report that rests on no run."""
+    """Lay out the conclusion and every claim of a report without runs."""
     return _laid_out(report, report.title, tables=False)
 
 
@@ -63,7 +63,7 @@ _TOLD: dict[Verdict, str] = {
 
 
 def _laid(table: Table) -> str:
-    """A table with the paper's values beside ours, its caption above and its notes below."""
+    """Lay out a table with the paper's values, its caption above and its notes below."""
     paired = [
         any(_published(row.cells[at]) is not None for row in table.rows)
         for at in range(len(table.columns) - 1)
@@ -100,7 +100,7 @@ def _published(cell: TableCell | str) -> float | None:
 
 
 def claim(finding: Finding) -> str:
-    """Lay out a claim with its verdict, and how that was reached where it is open."""
+    """Lay out a claim with its verdict; an undecided claim also has the wording of its test."""
     first = f"{finding.verdict:<{len(INDENT)}}"
     paper = f"paper: {finding.published}; " if finding.published else ""
     lines = [first + finding.claim, f"{INDENT}{paper}tcpsf: {finding.ours}"]

@@ -1,6 +1,7 @@
-"""The index of `tcpsf reproduce all`: every figure and table of every paper, with its verdicts and where it is.
+"""Index of `tcpsf reproduce all`: every figure and table of every paper, with verdicts and links.
 
-It is made from the data of the reports alone (``report.json``), so what a report has is in it.
+The index is made from the data of the reports alone (``report.json``), so it contains everything
+that a report has.
 """
 
 from __future__ import annotations
@@ -24,36 +25,39 @@ class Link(Plain):
 
     title: str
     source: str
-    """The paper and the figure in it, or that it is of this project."""
+    """The paper and the figure in it, or this project."""
     place: str
-    """Where it is, relative to the index."""
+    """Address relative to the index."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry(Plain):
-    """What one key of ``--only`` makes; of a report without keys, a section."""
+    """Figures and tables that one key of ``--only`` makes.
+
+    In a report without keys, an entry is a section.
+    """
 
     key: str
     links: tuple[Link, ...]
     verdicts: Mapping[str, int]
-    """Claims that rest on it, by verdict."""
+    """Number of claims that depend on the entry, by verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed(Plain):
-    """A report, or why there is none."""
+    """A report, or the reason why it was not made."""
 
     key: str
     paper: str
     kind: Literal["simulated", "closed", "live"]
     what: str
     command: str
-    """What makes it alone."""
+    """Command that makes the report alone."""
     status: Literal["made", "not run"]
     reason: str
-    """Why it was not run; empty otherwise."""
+    """Reason why the report was not run; empty otherwise."""
     page: str
-    """Relative to the index; empty where it was not run."""
+    """Address relative to the index; empty if the report was not run."""
     entries: tuple[Entry, ...]
     verdicts: Mapping[str, int]
     seconds: float | None
@@ -70,13 +74,13 @@ class Paper(Plain):
 
     @property
     def verdicts(self) -> Mapping[str, int]:
-        """Of all its reports."""
+        """Number of claims of all its reports, by verdict."""
         return summed([part.verdicts for part in self.parts])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Index(Plain):
-    """All of it."""
+    """The complete index."""
 
     version: str
     command: str
@@ -90,19 +94,19 @@ class Index(Plain):
 
     @property
     def verdicts(self) -> Mapping[str, int]:
-        """Of all papers."""
+        """Number of claims of all papers, by verdict."""
         return summed([paper.verdicts for paper in self.papers])
 
 
 def summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """Add numbers of claims up by verdict."""
+    """Add numbers of claims by verdict."""
     return {verdict: sum(each.get(verdict, 0) for each in counts) for verdict in VERDICTS}
 
 
 def entries(report: Mapping[str, Any], page: str) -> tuple[Entry, ...]:
-    """Return what a report shows, by the keys of ``--only``, or by section where it has none.
+    """Return the contents of a report, by the keys of ``--only``, or by section without such keys.
 
-    ``report`` is its ``report.json``, and ``page`` its page's place relative to the index.
+    ``report`` is its ``report.json``. ``page`` is the address of its page relative to the index.
     """
     links = dict(_links(report, page))
     found = {
@@ -160,7 +164,7 @@ NAMES = {"simulated": "simulated", "closed": "closed models", "live": "measured 
 
 
 def told(verdicts: Mapping[str, int]) -> str:
-    """Tell numbers of claims in words.
+    """Numbers of claims in words.
 
     >>> told({"holds": 1, "does not hold": 2, "undecided": 0})
     '1 of 3 claims holds, 2 do not, 0 undecided'
@@ -198,7 +202,7 @@ def as_text(index: Index) -> str:
 
 
 MOST = 60
-"""Characters of a title on a terminal."""
+"""Maximum characters of a title on a terminal."""
 
 
 def _clipped(title: str) -> str:

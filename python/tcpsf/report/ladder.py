@@ -1,7 +1,7 @@
-"""Time-sequence diagrams: the segments and acknowledgments of flows between their senders and receivers.
+"""Time-sequence diagrams: segments and acknowledgments of flows between senders and receivers.
 
-Flows stand side by side on one time axis, as textbooks draw them. ``python -m tcpsf.report.ladder
-FOLDER`` draws that of the concept page from simulated runs.
+Flows are side by side on one time axis, as in textbooks. ``python -m tcpsf.report.ladder FOLDER``
+draws the diagrams of the concept page from simulated runs.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 AXIS = 54.0
 """Width of the column with the times."""
 PANEL, LEFT, RIGHT = 334.0, 112.0, 262.0
-"""Width of a flow's part, and where in it the lines of its two ends stand."""
+"""Width of a flow's part, and the positions of the lines of its two ends in it."""
 TOP, BOTTOM = 78.0, 34.0
 PIXELS_PER_SECOND = 1150.0
 LONGEST_GAP_S = 0.15
-"""A longer silence of all flows is drawn as a break."""
+"""A longer time without a packet of any flow is drawn as a break."""
 BREAK_PIXELS = 66.0
 LINE_PIXELS = 12.0
 TICK_S = 0.1
 LOST_AT = 0.55
-"""How far on its way a lost packet's arrow ends."""
+"""Share of the path after which a lost packet's arrow ends."""
 
 STYLE = """
 .ladder { font: 11px system-ui, sans-serif; }
@@ -63,7 +63,7 @@ STYLE = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packet:
-    """One packet of the flow, from its sending to its end."""
+    """One packet of the flow, from its transmission to its arrival or loss."""
 
     sent_s: float
     ended_s: float
@@ -73,7 +73,7 @@ class Packet:
     payload: int
     ack: int | None
     again: bool
-    """Whether it carries bytes that were sent before."""
+    """Whether the packet carries bytes that were sent before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,24 +83,30 @@ class Flow:
     name: str
     packets: tuple[Packet, ...]
     repairs: tuple[tuple[float, str], ...] = ()
-    """When its sender found a loss, in seconds, and how: ``fast-retransmit``, ``timeout`` or ``syn-timeout``."""
+    """Time of each loss detection in seconds, and its kind.
+
+    The kinds are ``fast-retransmit``, ``timeout`` and ``syn-timeout``.
+    """
     complete_s: float | None = None
-    """When the sender had everything acknowledged, or the part of it that is drawn."""
+    """Time at which all data, or all data in the drawing, were acknowledged."""
     segment_bytes: int | None = None
-    """If given, data and acknowledgments are labelled by segment numbers, and this is a segment's payload."""
+    """Payload of a segment, if labels show segment numbers; ``None``: sequence numbers."""
     first_seq: int = 1
     """Sequence number of the segment that has number 0; see ``segment_bytes``."""
     done: str = "complete"
-    """What is written at ``complete_s``."""
+    """Label at ``complete_s``."""
 
 
 def packets_of(table: pl.DataFrame, *, flow: int = 0) -> tuple[Packet, ...]:
-    """Pair the rows of a traced flow: each sending with its arrival or loss. A packet still on its way is left out."""
+    """Pair the rows of a traced flow: each transmission with its arrival or loss.
+
+    A packet that is still in flight is left out.
+    """
     return paired([row for row in table.iter_rows(named=True) if row["flow"] == flow])
 
 
 def paired(rows: Sequence[Mapping[str, Any]]) -> tuple[Packet, ...]:
-    """Do the same for the rows of one flow: each a mapping from the columns of ``packets`` to values."""
+    """Pair the rows of one flow; each row maps the columns of ``packets`` to values."""
     ends = {row["packet"]: row for row in rows if row["event"] != "sent"}
     found: list[Packet] = []
     highest = 1
@@ -150,8 +156,8 @@ def ladder(flow: Flow, *, flight_s: float) -> str:
 def side_by_side(flows: Sequence[Flow], *, title: str, flight_s: float) -> str:
     """Draw flows beside each other on one time axis, as an SVG for light and dark pages.
 
-    ``flight_s`` is how long a packet that is lost would have been on its way, in seconds. A silence
-    of all flows that is longer than `LONGEST_GAP_S` is cut short.
+    ``flight_s`` is the time that a lost packet would have been in flight, in seconds. A time
+    without a packet of any flow that is longer than `LONGEST_GAP_S` is shortened.
     """
     axis = _Axis([time for flow in flows for time in _moments(flow)])
     width, height = AXIS + PANEL * len(flows), axis.bottom + BOTTOM
@@ -190,7 +196,10 @@ def _outcome(flow: Flow, first_s: float) -> str:
 
 
 class _Labels:
-    """A column of labels that keep a line's distance: packets that leave at once would write over each other."""
+    """A column of labels with a minimum distance.
+
+    Labels of packets that are sent at the same time would otherwise overlap.
+    """
 
     def __init__(self) -> None:
         self._lowest = -math.inf
@@ -201,7 +210,7 @@ class _Labels:
 
 
 class _Axis:
-    """Time from top to bottom, straight but for long silences, which are cut short."""
+    """Time axis from top to bottom, linear except for long silences, which are shortened."""
 
     def __init__(self, moments: Sequence[float]) -> None:
         times = sorted(set(moments)) or [0.0]
@@ -217,7 +226,7 @@ class _Axis:
         self.bottom = self.y(self.last)
 
     def y(self, time: float) -> float:
-        """Place a moment; one within a break, in proportion."""
+        """Vertical position of a time; within a break, in proportion."""
         after = bisect.bisect_right(self._times, time)
         if (
             0 < after < len(self._times)
@@ -229,7 +238,7 @@ class _Axis:
         return self._places[known] + (time - self._times[known]) * PIXELS_PER_SECOND
 
     def drawn(self, width: float) -> Iterator[str]:
-        """Yield the ticks and what stands for the silences."""
+        """Yield the ticks and the marks of the breaks."""
         hidden = [(top, top + BREAK_PIXELS) for top, _ in self.breaks]
         for number in range(
             math.ceil(self.first / TICK_S - 1e-9), math.floor(self.last / TICK_S + 1e-9) + 1
@@ -240,7 +249,7 @@ class _Axis:
                 told = f"{number * TICK_S:.1f} s"
                 yield f'<text class="tick" x="{AXIS - 10:g}" y="{y + 4:.1f}" text-anchor="end">{told}</text>'
         for top, seconds in self.breaks:
-            # Below what may stand under a flow that has just ended.
+            # The band is below the label of a flow that has just ended.
             band = f'y="{top + 32:.1f}" height="{BREAK_PIXELS - 40:g}"'
             yield f'<rect class="break" x="8" width="{width - 16:g}" {band}/>'
             told = f"{seconds:.2f} s without a packet"
@@ -305,7 +314,7 @@ def _label(flow: Flow, packet: Packet, y: float) -> str:
 
 
 def _number(flow: Flow, seq: int | None) -> str:
-    """A sequence number as it is, or as the number of the segment that begins with it."""
+    """A sequence number, or the number of the segment that begins with it."""
     if flow.segment_bytes is None or seq is None:
         return f"{seq}"
     return f"{(seq - flow.first_seq) // flow.segment_bytes}"
@@ -315,7 +324,10 @@ DELAY_S = 0.05
 
 
 def first_loss_scenario(sender: str) -> Scenario:
-    """One flow of three full segments whose first data segment is lost; slow enough to tell segments apart."""
+    """One flow of three full segments whose first data segment is lost.
+
+    The line is slow, so that the segments are apart in the drawing.
+    """
     return Scenario(
         name="first segment lost",
         duration="10s",
@@ -354,7 +366,10 @@ def drawn(flows: Sequence[Flow]) -> str:
 
 
 def limited_transmits() -> tuple[Flow, ...]:
-    """Simulate the loss of the second window's first segment with Classic, Limited Transmit and the framings."""
+    """Simulate the loss of the second window's first segment.
+
+    The senders are Classic, Limited Transmit and the framings.
+    """
     (long,) = (loss for loss in mechanisms.LOSSES if loss.key == "long")
     return tuple(
         flow_of(run(mechanisms.scenario(long, sender), seed=1), name=label)
@@ -363,7 +378,7 @@ def limited_transmits() -> tuple[Flow, ...]:
 
 
 def main() -> None:
-    """Draw the diagrams of the concept page into the folder given."""
+    """Draw the diagrams of the concept page into the folder that is given."""
     if len(sys.argv) != 2:
         sys.exit("usage: python -m tcpsf.report.ladder FOLDER")
     folder = Path(sys.argv[1])

@@ -1,4 +1,4 @@
-"""What `tcpsf link` says: the addresses before, what became of the packets after."""
+"""Output of `tcpsf link`: the addresses at the start, and the numbers of packets at the end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SCHEMA = "tcpsf.link/1"
 
 
 def ends(addresses: tuple[str, str, str | None, str | None]) -> str:
-    """Say where the two ends are.
+    """Text of the addresses of the two ends.
 
     >>> ends(("100.64.0.1", "100.64.0.2", None, None))
     'Outside: 100.64.0.1. Inside: 100.64.0.2.'
@@ -43,7 +43,7 @@ ROWS = {
     "refused by the kernel": "refused_packets",
     "missed by the emulator": "missed_packets",
 }
-"""How what is counted is called. What never happened is left out, from the fourth on."""
+"""Labels of the counters. From the fourth on, counters of zero are left out."""
 
 ALWAYS = 3
 
@@ -86,7 +86,7 @@ def as_text(found: Mapping[str, Any]) -> str:
 
 
 def outside_ended(found: Mapping[str, Any]) -> str | None:
-    """Say that the program of ``--outside`` ended before the command did, if so.
+    """Text of a warning if the program of ``--outside`` ended before the command.
 
     >>> outside_ended({"outside_exit_status": 1})
     'warning: the program of `--outside` ended with exit status 1 before the command did'

@@ -1,7 +1,7 @@
-"""Bars that lie: categories below each other in groups, values from left to right.
+"""Horizontal bars: categories below each other in groups, values from left to right.
 
-For many categories with long names. Bars that reach beyond the axis end there with a mark and their
-value.
+This layout is for many categories with long names. Bars that are longer than the axis end at it,
+with a mark and their value.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from tcpsf.report import axes, chart, marks, text
 from tcpsf.report.evaluation import Figure, Point
 
 BAR = 11.0
-"""Pixels of a bar's thickness."""
+"""Thickness of a bar in pixels."""
 GAP = 7.0
-"""Pixels between two categories."""
+"""Distance between two categories in pixels."""
 HEAD = 26.0
-"""Pixels of a group's heading."""
+"""Height of a group's heading in pixels."""
 LABEL_LEFT = 12.0
-"""Pixels between the names and the axis, and before the names."""
+"""Distance between the names and the axis, and before the names, in pixels."""
 
 
 def draw(figure: Figure, known: Mapping[str, int]) -> chart.Chart:
@@ -92,12 +92,12 @@ class _Layout:
 
     @property
     def row(self) -> float:
-        """Pixels from one category to the next."""
+        """Distance from one category to the next in pixels."""
         return BAR * len(self.figure.series) + GAP
 
     @property
     def height(self) -> float:
-        """Pixels of the whole chart."""
+        """Height of the whole chart in pixels."""
         return HEAD * len(self.figure.groups) + self.row * len(self.names)
 
     def group(self, name: str) -> tuple[int, str]:
@@ -108,16 +108,16 @@ class _Layout:
         return number, self.figure.groups[number][0]
 
     def label(self, name: str) -> str:
-        """A category's name below the heading of its group, which it need not repeat."""
+        """Name of a category without the part that the heading of its group already states."""
         return name.removeprefix(f"{self.group(name)[1]}, ")
 
     def middle(self, name: str) -> float:
-        """Pixels from the top to the middle of a category."""
+        """Distance from the top to the middle of a category in pixels."""
         number, _ = self.group(name)
         return HEAD * (number + 1) + self.row * (self.names.index(name) + 0.5)
 
     def names_and_heads(self) -> Iterator[str]:
-        """The words on the left."""
+        """Yield the words on the left."""
         seen: set[int] = set()
         for name in self.names:
             number, head = self.group(name)
@@ -128,7 +128,7 @@ class _Layout:
             yield _word("tick", self.label(name), self.middle(name) + 4)
 
     def parts(self) -> Iterator[str]:
-        """Bars, and over them their intervals."""
+        """Yield bars, and intervals above them."""
         for number, (series, style) in enumerate(zip(self.figure.series, self.styles, strict=True)):
             inside = "".join(
                 self._bar(number, point) for point in series.points if point.y is not None

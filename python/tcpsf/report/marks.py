@@ -1,7 +1,7 @@
-"""The looks of a series, the same on every page; markers and the legend's signs, as SVG.
+"""Appearance of a series, the same on every page: markers and signs of the legend, as SVG.
 
-`STYLES` gives the senders, policies and models that several pages show a colour and a shape of
-their own. Other series take the remaining colours, in the order in which a page shows them.
+`STYLES` gives a fixed colour and shape to the senders, policies and models that several pages show.
+Other series take the remaining colours, in the order in which a page shows them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from tcpsf.report.evaluation import Figure, Series
 
 
 def _polygon(corners: int, *, radius: float, turn: float = 0.0, inner: float | None = None) -> str:
-    """A regular polygon about the origin with a corner at the top, or a star; ``turn`` is in degrees."""
+    """A regular polygon about the origin with a corner at the top, or a star.
+
+    ``turn`` is in degrees.
+    """
     points = []
     for number in range(corners):
         angle = math.radians(360.0 * number / corners + turn)
@@ -34,23 +37,23 @@ SHAPES = (
     _polygon(6, radius=4.9),
     _polygon(8, radius=6.0, inner=2.2),
 )
-"""Markers, as paths; the page defines each once."""
+"""Markers as paths; the page defines each once."""
 COLOURS = len(SHAPES)
-"""The page has as many colours as shapes."""
+"""Number of colours, which equals the number of shapes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Style:
-    """How a series looks: a colour, and a shape for readers to whom the colour tells nothing."""
+    """Style of a series: a colour, and a shape for readers who cannot distinguish the colours."""
 
     colour: int
     shape: int
     light: bool = False
-    """A second curve or bar of the same colour, dashed or paler."""
+    """Whether it is a second curve or bar of the same colour, dashed or paler."""
 
     @property
     def classes(self) -> str:
-        """Its CSS classes."""
+        """CSS classes of the style."""
         return f"c{self.colour}{' light' if self.light else ''}"
 
 
@@ -59,7 +62,7 @@ def _of(colour: int, shape: int | None = None, *, light: bool = False) -> Style:
 
 
 CLASSIC, VARIABLE, FIXED = 0, 1, 2
-"""Colours of full-sized, variable-size and fixed-size segments, and of nothing else."""
+"""Colours that only full-sized, variable-size and fixed-size segments have."""
 
 STYLES: Mapping[str, Style] = {
     "classic": _of(CLASSIC),
@@ -106,14 +109,14 @@ STYLES: Mapping[str, Style] = {
     "short_flow_s": _of(7),
     "latency_s": _of(4),
 }
-"""By the key of a series."""
+"""Styles by the key of a series."""
 
 _FREE = tuple(range(FIXED + 1, COLOURS))
 """Colours of series that `STYLES` does not name."""
 
 
 class Kind(StrEnum):
-    """What stands for a value: the name of a family of shapes on the page."""
+    """Kind of a marker, by the name of its family of shapes on the page."""
 
     OURS = "m"
     PUBLISHED = "p"
@@ -128,7 +131,7 @@ def known_styles(figures: Sequence[Figure]) -> dict[str, int]:
 
 
 def styles(series: Sequence[Series], known: Mapping[str, int]) -> tuple[Style, ...]:
-    """The style of each series: that of its key, or the next free one if that is taken."""
+    """Style of each series: that of its key, or the next free one if that is taken."""
     taken: dict[Style, int] = {}
     order = sorted(
         range(len(series)),
@@ -147,18 +150,22 @@ def styles(series: Sequence[Series], known: Mapping[str, int]) -> tuple[Style, .
 
 
 def _slot(number: int) -> Style:
-    """The style of a number: the free colours again and again, with other shapes each time."""
+    """Style of a number: the free colours in turn, with other shapes in each round."""
     turn, place = divmod(number, len(_FREE))
     return _of(_FREE[place], (_FREE[place] + 3 * turn) % COLOURS, light=turn % 2 == 1)
 
 
 def use(kind: Kind, style: Style, x: str, y: float) -> str:
-    """A point: a shape that the page defines, at a place across (per cent) and so many pixels down."""
+    """A point: a shape that the page defines.
+
+    ``x`` is the horizontal position, with % or in pixels. ``y`` is the distance from the top in
+    pixels.
+    """
     return f'<use class="{kind}" href="#{kind}{style.shape}" x="{x}" y="{y:.1f}"/>'
 
 
 def legend_marker(series: Series, style: Style, *, joined: bool) -> str:
-    """A series' line and marker, its marker alone, or its bar, as a drawing of its own."""
+    """A drawing of a series' line and marker, its marker alone, or its bar."""
     if series.style == "bar":
         inside = '<rect class="bar" x="8" y="1" width="12" height="12"/>'
     else:

@@ -1,4 +1,7 @@
-"""What a closed model gives, as data: a table, and the section with its figure. Text, JSON and page are made of it."""
+"""Results of a closed model as data: a table, and the section with its figure.
+
+Text, JSON and the page are made from it.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +37,14 @@ class Column:
     """A column of a model's table."""
 
     key: str
-    """Its name in JSON, with the unit."""
+    """Name of the column in JSON, with the unit."""
     label: str
     unit: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """A model's values for the arguments asked for."""
+    """A model's values for the given arguments."""
 
     model: str
     title: str
@@ -63,7 +66,7 @@ class Sheet:
         }
 
     def section(self, title: str = "Values") -> Section:
-        """The sheet as part of a report."""
+        """Return the sheet as part of a report."""
         table = Table(
             key=f"{self.model}-values",
             title="Values of the model",
@@ -118,7 +121,7 @@ def report(
     command: str,
     headline: Sequence[str] = (),
 ) -> Report:
-    """A report that rests on no run."""
+    """Make a report without runs."""
     from tcpsf import __version__
 
     provenance = ReportProvenance(
@@ -141,12 +144,12 @@ def report(
 
 
 def line(key: str, label: str, x: Sequence[Value], y: Sequence[float]) -> Series:
-    """A curve without chance in it."""
+    """A curve of values that are not random."""
     return Series(key=key, label=label, points=_points(x, y))
 
 
 def bar(key: str, label: str, x: Sequence[Value], y: Sequence[float]) -> Series:
-    """Bars without chance in them."""
+    """Bars of values that are not random."""
     return Series(key=key, label=label, style="bar", points=_points(x, y))
 
 
@@ -158,7 +161,7 @@ def _points(x: Sequence[Value], y: Sequence[float]) -> tuple[Point, ...]:
 
 
 def _text(value: Value) -> str:
-    """A value to four digits, a whole number with all of its own.
+    """Text of a value with four significant digits; a whole number has all its digits.
 
     >>> _text(10000.0), _text(0.123456), _text("FS")
     ('10000', '0.1235', 'FS')

@@ -103,7 +103,7 @@ def small_window_chains(
     wait: small.Wait = "last",
     counted: small.Counted = "printed",
 ) -> Chains:
-    """The chains of Figs. 9 to 11 for one loss probability."""
+    """Chains of Figs. 9 to 11 for one loss probability."""
     path = {"rtt": rtt, "rto": rto, "mss": mss, "overhead": overhead}
     classic = small.classic(loss, threshold=threshold, reading=reading, wait=wait, **path)
     fixed = small.fixed_size(
@@ -200,7 +200,7 @@ def padhye(
     window_limit: float,
     ack_every: float,
 ) -> Sheet:
-    """Rate of a flow that never ends."""
+    """Rate of an endless flow."""
     p = np.asarray(loss, dtype=np.float64)
     path: dict[str, Any] = {
         "rtt": rtt,
@@ -231,7 +231,7 @@ def mathis(*, loss: Sequence[float], rtt: float, mss: float, ack_every: float) -
 
 
 def packet_discard(*, window: Sequence[int], lost: Sequence[int], most_losses: int) -> Sheet:
-    """Which losses Reno repairs without its timer: one pattern, or the share of all patterns."""
+    """Losses that Reno repairs without a timeout: one pattern, or the share of all patterns."""
     if lost:
         rows: list[tuple[float | str, ...]] = [
             (
@@ -326,7 +326,7 @@ def _patterns(window: int, count: int) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def best_framing(case: bf.Case, *, objective: bf.Objective, most_segments: int) -> Sheet:
-    """Every policy and the best cut, the least first."""
+    """Every policy and the best framing, in increasing order of time."""
     found = bf.compare(case, objective=objective, most_segments=most_segments)
     columns = (
         Column(key="framing", label="framing"),

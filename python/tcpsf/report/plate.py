@@ -1,6 +1,6 @@
-"""Figures as an SVG file that stands by itself: for pages of the documentation, in light and dark.
+"""Figures as a stand-alone SVG file for pages of the documentation, in light and dark.
 
-``python -m tcpsf.report.plate FOLDER`` draws those of the concept pages.
+``python -m tcpsf.report.plate FOLDER`` draws the figures of the concept pages.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tcpsf.report import chart, marks
 from tcpsf.report.evaluation import Figure
 
 WIDTH = 400.0
-"""Pixels of a figure's horizontal axis."""
+"""Length of a figure's horizontal axis in pixels."""
 LEFT, RIGHT, TOP, FOOT = 58.0, 22.0, 64.0, 48.0
 KEY_HEIGHT = 22.0
 NOTE_HEIGHT = 18.0
@@ -44,7 +44,10 @@ STYLE = """
 
 
 def plate(figures: Sequence[Figure], *, title: str) -> str:
-    """Draw figures side by side, with one legend for all: a series' key looks the same in each."""
+    """Draw figures side by side, with one legend for all.
+
+    A series' key looks the same in each figure.
+    """
     known = marks.known_styles(figures)
     labels = {series.key: series for figure in figures for series in figure.series}
     styles = {
@@ -96,7 +99,7 @@ def _shapes() -> Iterator[str]:
 
 
 def main() -> None:
-    """Draw the figures of the concept pages into the folder given."""
+    """Draw the figures of the concept pages into the folder that is given."""
     from tcpsf.reproduce.models import best_framing_figures
 
     if len(sys.argv) != 2:

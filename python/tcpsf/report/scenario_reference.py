@@ -1,6 +1,7 @@
-"""The scenario reference, written from the scenario's own classes: ``python -m tcpsf.report.scenario_reference``.
+"""Scenario reference, generated from the scenario's own classes.
 
-A test fails when ``docs/reference/scenario.md`` is not what this prints.
+The command is ``python -m tcpsf.report.scenario_reference``. A test fails when
+``docs/reference/scenario.md`` differs from its output.
 """
 
 from __future__ import annotations
@@ -87,17 +88,17 @@ TABLES: tuple[tuple[str, str, type], ...] = (
     ("Tcp", "`[tcp]`, and `tcp = { … }` of a workload", s.Tcp),
     ("Samples", "`[samples]`", s.Samples),
 )
-"""What the page shows, in its order: Python's name, the place in TOML, the class."""
+"""Classes on the page, in order: Python's name, the key path in TOML, the class."""
 
 
 def page() -> str:
-    """Return the whole page."""
+    """Return the complete page."""
     sections = [_section(*entry) for entry in TABLES]
     return "\n".join([INTRODUCTION, *sections, _profiles(), SENDERS])
 
 
 def _profiles() -> str:
-    """What the simulator takes where `[tcp]` says nothing, from the simulator itself."""
+    """Values of the simulator where `[tcp]` has no key, obtained from the simulator."""
     profiles = {name: dict(values) for name, values in _core.profiles()}
     lines = [
         "## Profiles\n",
@@ -139,7 +140,7 @@ def _kind(key: Key) -> str:
 
 
 def _type(declared: Any) -> str:
-    """Name a type in the words of the file."""
+    """Name of a type in the words of the TOML file."""
     origin, arguments = (
         get_origin(declared),
         [part for part in get_args(declared) if part is not type(None)],

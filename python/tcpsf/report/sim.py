@@ -1,4 +1,4 @@
-"""What `tcpsf sim` says: flows by class, endless flows, links."""
+"""Output of `tcpsf sim`: flows by class, endless flows, links."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ SCHEMA = "tcpsf.sim/2"
 def as_json(
     found: SummedRuns, *, seeds: Sequence[int], links: Iterable[Mapping[str, Any]]
 ) -> Iterator[str]:
-    """Return, piece by piece, JSON as ``report/schema/sim.json`` describes it, with indents of two spaces.
+    """Yield pieces of JSON as ``report/schema/sim.json`` describes it, indented by two spaces.
 
-    ``links`` are the rows of the ``links`` table of all runs, with the seed; neither they nor the
-    seeds need be kept.
+    ``links`` are the rows of the ``links`` table of all runs, with the random seed. Neither these
+    rows nor the seeds need to be in memory at once.
     """
     return members(
         schema=SCHEMA,
@@ -56,7 +56,7 @@ def _indented(value: Any, by: str) -> str:
 
 
 def as_text(found: SummedRuns, *, seeds: Sequence[int]) -> str:
-    """Lay out everything as text."""
+    """Lay out the results as text."""
     scenario = found.source.scenario
     endless = {workload.name for workload in scenario.workload if isinstance(workload, Greedy)}
     groups = found.groups()
@@ -104,7 +104,7 @@ def _flows(groups: Sequence[GroupReport]) -> str:
 
 
 def _legend(*, finite: bool, runs: int) -> Iterator[str]:
-    """Explain the columns."""
+    """Yield explanations of the columns."""
     if runs > 1:
         yield "± and [low,high]: 95 % interval over runs."
     if finite:
@@ -115,7 +115,7 @@ def _legend(*, finite: bool, runs: int) -> Iterator[str]:
 
 
 def _share(each: GroupReport) -> str:
-    """%FR, and a dash where there was no fast retransmit: zero ± zero would claim too much."""
+    """Text of %FR; a dash without any fast retransmit, because zero ± zero would claim too much."""
     return text.compact(each.fast_percent if each.fast_retransmits else None, 1)
 
 
@@ -191,7 +191,7 @@ def _group_dict(each: GroupReport) -> dict[str, Any]:
 
 
 def _quantile_dict(name: str, found: stats.Estimate | None) -> dict[str, Any]:
-    """Return a time in seconds, and its interval as a member beside it."""
+    """Return a time in seconds, and its interval as a separate member."""
     if found is None:
         return {f"{name}_s": None, f"{name}_interval_s": None}
     return {f"{name}_s": found.value, f"{name}_interval_s": found.interval}

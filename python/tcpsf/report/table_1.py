@@ -43,7 +43,7 @@ def _differences() -> str:
 
 
 def heading(result: Table1) -> str:
-    """Say what was simulated: a title, then the rest in sentences."""
+    """Describe the simulation: a title, then sentences."""
     scale = result.scale
     size = (
         "the paper's own scale"
@@ -65,7 +65,10 @@ def _shown(value: object) -> str:
 
 
 def seen(cell: Cell) -> stats.Estimate | None:
-    """The share of fast retransmits; like the paper, nothing where there was none, not zero ± zero."""
+    """Share of fast retransmits; ``None`` if there was none.
+
+    The paper has a dash in this case, not zero ± zero.
+    """
     return cell.fast_percent if cell.fast_retransmits else None
 
 

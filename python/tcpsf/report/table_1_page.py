@@ -1,4 +1,4 @@
-"""Table I as a report, and as the HTML page of that."""
+"""Table I as a report, and as its HTML page."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def as_html(result: Table1) -> str:
 
 
 def as_report(result: Table1) -> Report:
-    """Arrange the table with a chart, the claims and the readings."""
+    """Arrange the table with a chart, the claims and the assumptions."""
     title, *told = table_1.heading(result).splitlines()
     sections = _sections(result)
     return Report(

@@ -1,7 +1,7 @@
-"""Numbers as people read them, and tables as aligned text, the same bytes everywhere.
+"""Numbers in readable form and tables as aligned text, the same bytes everywhere.
 
-A minus sign is a minus sign and not a hyphen, thousands are set apart from 10 000 on, and a value
-without an interval, or one in which nothing is random, stands without one.
+A minus sign is a real minus sign and not a hyphen. Thousands are separated from 10 000 on. A value
+without an interval, or one in which nothing is random, is shown without an interval.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from collections.abc import Sequence
 from tcpsf.stats import Estimate
 
 NOTHING = "–"
-"""Stands where there is no number."""
+"""Text that is shown where there is no number."""
 
 
 def table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (), heads: int = 1) -> str:
-    """Align columns: those in ``left`` to the left, the others to the right, ``heads`` rows above a rule.
+    """Align columns: those in ``left`` to the left, the others to the right.
+
+    A rule follows the first ``heads`` rows.
 
     >>> print(table([["link", "kB"], ["up", "1.5"]], left=[0]))
     link   kB
@@ -37,11 +39,11 @@ def table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (), heads: int
 
 
 SPACE = "\N{NARROW NO-BREAK SPACE}"
-"""Between groups of three digits."""
+"""Separator of groups of three digits."""
 
 
 def plain(value: float, digits: int) -> str:
-    r"""A number with so many decimals.
+    r"""Text of a number with ``digits`` decimals.
 
     >>> plain(-0.276, 2), plain(12345.6, 0), plain(-0.001, 2), plain(1480, 0)
     ('−0.28', '12\u202f346', '0.00', '1480')
@@ -55,7 +57,7 @@ def plain(value: float, digits: int) -> str:
 
 
 def short(value: float) -> str:
-    r"""A number with the decimals that it has.
+    r"""Text of a number with only the decimals that it needs.
 
     >>> short(0.4540), short(-2.1), short(65535.0)
     ('0.454', '−2.1', '65\u202f535')
@@ -64,7 +66,7 @@ def short(value: float) -> str:
 
 
 def span(low: float, high: float) -> str:
-    """From where to where values go, both ends to three significant digits of the upper one.
+    """Range of values, both ends to three significant digits of the upper end.
 
     >>> span(0.77, 0.771), span(2153.0, 2163.2)
     ('0.770 to 0.771', '2153 to 2163')
@@ -74,7 +76,7 @@ def span(low: float, high: float) -> str:
 
 
 def titled(name: str, unit: str | None) -> str:
-    """A column's name with its unit, which some names have already.
+    """Name of a column with its unit; some names already contain the unit.
 
     >>> titled("delay", "ms"), titled("%FR", "%"), titled("sender", "")
     ('delay, ms', '%FR', 'sender')
@@ -83,7 +85,7 @@ def titled(name: str, unit: str | None) -> str:
 
 
 def label(name: str) -> str:
-    r"""A name; a whole number's thousands are set apart.
+    r"""Name, with separated thousands if it is a whole number.
 
     >>> label("web"), label("284454"), label("1500")
     ('web', '284\u202f454', '1500')
@@ -119,7 +121,7 @@ def folded(rows: Sequence[Sequence[str]], *, width: int, left: Sequence[int] = (
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """A number, or the sign for none.
+    """Text of a number, or the sign for no number.
 
     >>> number(0.276), number(None)
     ('0.28', '–')
@@ -128,7 +130,7 @@ def number(value: float | None, digits: int = 2) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """A time in seconds with three significant digits, milliseconds at the least.
+    """Text of a time in seconds: three decimals below 1 s, two below 10 s, otherwise one.
 
     >>> seconds(0.1036), seconds(2.7182), seconds(27.18)
     ('0.104', '2.72', '27.2')
@@ -137,7 +139,7 @@ def seconds(value: float | None) -> str:
 
 
 def seconds_estimate(found: Estimate | None) -> str:
-    """A time in seconds with its interval, both to the same digit.
+    """Text of a time in seconds with its interval, both to the same digit.
 
     >>> from tcpsf.intervals import Student
     >>> seconds_estimate(Estimate(1.4807, Student(0.04, 7), 8))
@@ -147,7 +149,7 @@ def seconds_estimate(found: Estimate | None) -> str:
 
 
 def seconds_compact(found: Estimate | None) -> str:
-    """The same, with fewer decimals where both ends of the interval take too much room.
+    """Text of a time with its interval, with fewer decimals if both ends take too much room.
 
     >>> from tcpsf.intervals import Student
     >>> seconds_compact(Estimate(3.214, Student(3.0, 7, (0.0, 3.5)), 8))
@@ -157,14 +159,14 @@ def seconds_compact(found: Estimate | None) -> str:
 
 
 def _digits(value: float) -> int:
-    """Decimals that leave three significant digits, at most three of them."""
+    """Decimals of a time: three below 1 s, two below 10 s, otherwise one."""
     return 3 if value < 1 else 2 if value < 10 else 1
 
 
 def estimate(found: Estimate | None, digits: int = 2) -> str:
-    """A value with its interval; a value in which nothing is random stands alone.
+    """Text of a value with its interval; a value in which nothing is random has no interval.
 
-    Both ends are given where their distances differ by more than one in the last digit.
+    Both ends are shown if their distances from the value differ by more than one in the last digit.
 
     >>> from tcpsf.intervals import Student
     >>> estimate(Estimate(0.2761, Student(0.005, 7), 8)), estimate(Estimate(-0.2761, None, 1))
@@ -190,11 +192,11 @@ def estimate(found: Estimate | None, digits: int = 2) -> str:
 
 
 ROOM = 13
-"""Columns for a value with both ends of its interval, where a table has many such columns."""
+"""Columns for a value with both ends of its interval, in a table with many such columns."""
 
 
 def compact(found: Estimate | None, digits: int) -> str:
-    """A value with its interval, with fewer decimals where both ends of the interval take too much room.
+    """Text of a value with its interval, with fewer decimals if both ends take too much room.
 
     >>> from tcpsf.intervals import Wilson
     >>> compact(Estimate(45.14, Wilson(5000, 5000, 7, factor=100.0), 8), 1)
@@ -207,7 +209,7 @@ def compact(found: Estimate | None, digits: int) -> str:
 
 
 def significant(found: Estimate | None) -> str:
-    """A value of any size to three significant digits, to more where its interval is narrower than that.
+    """Text of a value of any size with three significant digits, or more if its interval is narrow.
 
     >>> from tcpsf.intervals import Same, Student
     >>> [significant(Estimate(value, Student(error, 7), 8)) for value, error in ((1480.7, 40.0), (9.0, 0.001))]
@@ -219,9 +221,10 @@ def significant(found: Estimate | None) -> str:
 
 
 def column(cells: Sequence[Estimate | None]) -> list[str]:
-    """Values that stand below each other, with one number of decimals between least and most needed.
+    """Texts of the values of a column, all with the same number of decimals.
 
-    Where they span more than three decades each has its own significant digits.
+    The number lies between the least and the most that the values need. If they span more than
+    three decades, each value has its own significant digits.
 
     >>> from tcpsf.intervals import Same, Student
     >>> column([Estimate(0.99999, Student(2e-6, 7), 8), Estimate(0.890, Student(0.01, 7), 8), None])
@@ -241,7 +244,7 @@ def column(cells: Sequence[Estimate | None]) -> list[str]:
 
 
 WIDE = 1000.0
-"""Ratio of the largest to the smallest value of a column that cannot have the same decimals."""
+"""Ratio of the largest to the smallest value from which a column has no common decimals."""
 
 
 def _half(found: Estimate) -> float:
@@ -250,12 +253,12 @@ def _half(found: Estimate) -> float:
 
 
 def _size(found: Estimate) -> float:
-    """How large a value is, or may be."""
+    """Magnitude of a value, or half of its interval if that is larger."""
     return max(abs(found.value), _half(found))
 
 
 def _needed(found: Estimate) -> int:
-    """Decimals of a value by itself: none for a whole number without an interval."""
+    """Decimals of a single value: none for a whole number without an interval."""
     half = _half(found)
     if not half and found.value == round(found.value):
         return 0
@@ -267,16 +270,16 @@ def _needed(found: Estimate) -> int:
 
 
 MOST = 3
-"""Decimals that a narrow interval brings about, at most, and that a wider one leaves, at most."""
+"""Limit of the decimals that a narrow interval adds, and of those that a wider interval leaves."""
 
 
 def _decimals(value: float, digits: int) -> int:
-    """Decimals that a number needs to have so many significant digits."""
+    """Decimals with which a number has ``digits`` significant digits."""
     return max(0, digits - 1 - math.floor(math.log10(value))) if value > 0 else 0
 
 
 def count(value: int, one: str, many: str | None = None) -> str:
-    """A count with its noun.
+    """Text of a count with its noun.
 
     >>> count(1, "run"), count(1242, "run")
     ('1 run', '1242 runs')

@@ -1,8 +1,8 @@
-"""A report's numbers as Parquet: a file for each figure and table, a row a point, and one for the findings.
+"""A report's numbers as Parquet: one file for each figure and table, and one for the findings.
 
-The columns are ``figure``, ``series``, ``x``, ``value``, ``low`` and ``high`` of the 95 % interval,
-``runs``, ``published`` and ``unit``. ``x`` is a number or, where the axis has categories, text; in
-tables it is the row's label and ``series`` the column's head.
+A row is a point. The columns are ``figure``, ``series``, ``x``, ``value``, ``low`` and ``high`` of
+the 95 % interval, ``runs``, ``published`` and ``unit``. ``x`` is a number or, where the axis has
+categories, text. In tables ``x`` is the row's label and ``series`` the column's heading.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FINDINGS = "findings"
 
 
 def parquet_files(report: Report) -> Iterator[tuple[str, bytes]]:
-    """Yield each file's name, without its ending, and content."""
+    """Yield each file's name, without its extension, and content."""
     for section in report.sections:
         for figure in section.figures:
             yield figure.key, _parquet(figure_frame(figure))
@@ -31,7 +31,7 @@ def parquet_files(report: Report) -> Iterator[tuple[str, bytes]]:
 
 
 def figure_frame(figure: Figure) -> pl.DataFrame:
-    """Return a figure's points, the published ones beside ours."""
+    """Return a figure's points, with the published ones beside those of this project."""
     rows = []
     for series in figure.series:
         published = {point.x: point.y for point in series.published}
@@ -53,7 +53,7 @@ def figure_frame(figure: Figure) -> pl.DataFrame:
 
 
 def table_frame(table: Table) -> pl.DataFrame:
-    """Return a table's numbers; cells of text are left out."""
+    """Return a table's numbers; text cells are left out."""
     return _frame(
         [
             _row(table.key, column, row.label, cell.ours, cell.published, cell.unit)
@@ -66,7 +66,7 @@ def table_frame(table: Table) -> pl.DataFrame:
 
 
 def findings_frame(report: Report) -> pl.DataFrame:
-    """Return what the papers claim, and what we find."""
+    """Return the claims of the papers, and the findings of this project."""
     import polars as pl
 
     rows = [
@@ -90,7 +90,7 @@ def findings_frame(report: Report) -> pl.DataFrame:
 
 
 def _ends(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with its interval as two numbers."""
+    """Row with its interval as two numbers."""
     low, high = row["interval"] or (None, None)
     return {
         **{name: value for name, value in row.items() if name != "interval"},
