@@ -81,6 +81,7 @@ impl Sender {
     }
 
     /// RFC 6675 §5, step (C): returns whether the window has room for a segment besides the pipe.
+    /// There is none without a pipe.
     pub(crate) fn has_room_for_repair(&self) -> bool {
         let view = self.view();
         let room = view.cwnd.saturating_sub(self.pipe().unwrap_or(u32::MAX));
@@ -95,7 +96,7 @@ impl Sender {
     /// Returns the segment that recovery with the scoreboard retransmits if no new data can be
     /// sent.
     pub(crate) fn next_repair_without_new_data(&mut self) -> Option<SentSegment> {
-        if self.pipe().is_none() || !self.has_room_for_repair() {
+        if !self.has_room_for_repair() {
             return None;
         }
         self.policies.recovery.as_mut()?.next_repair_without_new_data(&self.board)
