@@ -91,11 +91,15 @@ def small_file(tmp_path: Path) -> Path:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command line came to."""
+    """Exit status and output of a command line."""
 
     status: int
     out: str
     err: str
+
+
+Command = Callable[..., Answer]
+"""The fixture `tcpsf`: runs the command with the given words."""
 
 
 @pytest.fixture

@@ -6,15 +6,12 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import SMALL, Answer
+from conftest import SMALL, Answer, Command
 
 from tcpsf import Scenario
-
-Command = Callable[..., Answer]
 
 CASES = {
     "unknown key": (

@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -14,12 +13,10 @@ from typing import Any
 
 import jsonschema
 import pytest
-from conftest import Answer
+from conftest import Answer, Command
 from syrupy.assertion import SnapshotAssertion
 
 from tcpsf import __version__
-
-Command = Callable[..., Answer]
 
 
 def schema(name: str) -> Any:

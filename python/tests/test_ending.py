@@ -15,15 +15,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from conftest import Answer
+from conftest import Answer, Command
 
 from tcpsf import staging
 from tcpsf.cli.output import MARK, results_folder
 from tcpsf.cli.signals import Stopped, ending
 from tcpsf.errors import OutputError
 from tcpsf.staging import partial_file, partial_folder, shared_folder, temporary_folder
-
-Command = Callable[..., Answer]
 
 TCPSF = [sys.executable, "-m", "tcpsf"]
 

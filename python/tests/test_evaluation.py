@@ -19,7 +19,7 @@ from typing import Any
 import jsonschema
 import polars as pl
 import pytest
-from conftest import Answer
+from conftest import Command
 from plus_minus import plus_minus
 from test_cli import schema
 
@@ -40,8 +40,6 @@ from tcpsf.reproduce.store import Store, key_of
 from tcpsf.result import Provenance
 from tcpsf.runs import Progress
 from tcpsf.summary import Group, RunSummary, Totals
-
-Command = Callable[..., Answer]
 
 TINY = Scale("quick", 2, "5s")
 SEED = 11

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import polars as pl
 import pytest
-from conftest import Answer
+from conftest import Command
 from test_cli import schema
 
 from tcpsf import Scenario, ScenarioError, TcpsfError, run, stats
@@ -27,8 +26,6 @@ from tcpsf.reproduce.store import Store
 from tcpsf.reproduce.watch import Delay, Delays, Rows
 from tcpsf.scenario import Loss, MaskLoss
 from tcpsf.summary import RunSummary
-
-Command = Callable[..., Answer]
 
 TINY = Scale("quick", 2, paper.DURATION)
 FIGURES = {f"fig-{number}{part}" for number in (8, 9, 11, 13) for part in ("", "-queue")} | {

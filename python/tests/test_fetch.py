@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 
 import jsonschema
 import polars as pl
 import pytest
-from conftest import Answer
-
-Command = Callable[..., Answer]
+from conftest import Command
 
 TCPSF = f"{sys.executable} -m tcpsf"
 SANTA_CRUZ = "santa-cruz(n=3) / full / iw=1"

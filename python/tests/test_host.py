@@ -11,19 +11,17 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from conftest import Answer
+from conftest import Answer, Command
 
 from tcpsf.cli.host import _listening, _resolved
 from tcpsf.errors import TcpsfError
-
-Command = Callable[..., Answer]
 
 SENDERS = ("reno+sack / full / iw=2", "reno+sack / fs(n=4) / iw=1")
 

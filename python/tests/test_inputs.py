@@ -9,13 +9,12 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import SMALL, Answer
+from conftest import SMALL, Answer, Command
 
 from tcpsf import (
     Link,
@@ -31,8 +30,6 @@ from tcpsf import (
 from tcpsf.papers.smart_framing import CLASSIC, web_scenario
 from tcpsf.runs import AHEAD, Job, results_of
 from tcpsf.summary import SummaryFold
-
-Command = Callable[..., Answer]
 
 TCPSF = [sys.executable, "-m", "tcpsf"]
 

@@ -7,15 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 
 import jsonschema
 import pytest
-from conftest import Answer
-
-Command = Callable[..., Answer]
+from conftest import Answer, Command
 
 REFUSED = {
     "rate without a unit": (

@@ -7,20 +7,17 @@ import errno
 import json
 import os
 import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Answer
+from conftest import Command
 
 from tcpsf import Scenario, replicate, runs, stats, summary
 from tcpsf.cli import spool
 from tcpsf.cli.sim import command
 from tcpsf.errors import OutputError
 from tcpsf.summed import SummedRuns
-
-Command = Callable[..., Answer]
 
 TINY = """
 name = "tiny"

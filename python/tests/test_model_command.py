@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
 import pytest
-from conftest import Answer
+from conftest import Command
 from test_cli import schema
 
 from tcpsf.models import smart_framing as small
 from tcpsf.reproduce.models import best_framing_figures, model_report
-
-Command = Callable[..., Answer]
 
 MODELS = ("smart-framing", "short-flow", "padhye", "mathis", "packet-discard", "best-framing")
 

@@ -7,13 +7,12 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import pytest
-from conftest import REPOSITORY, Answer
+from conftest import REPOSITORY, Command
 from plus_minus import plus_minus
 from test_cli import schema
 
@@ -32,8 +31,6 @@ from tcpsf.reproduce.plan import Case, make, plan
 from tcpsf.reproduce.store import Store, key_of
 from tcpsf.result import Provenance
 from tcpsf.summary import RunSummary
-
-Command = Callable[..., Answer]
 
 TINY = Scale("quick", 2, "1s")
 FIGURES = {f"fig-{number}" for number in (3, 6, 7, 8, 9, 12, 13, 14, 15, 16, 17)} | {

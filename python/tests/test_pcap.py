@@ -6,15 +6,12 @@ import resource
 import struct
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Answer
+from conftest import Answer, Command
 
 from tcpsf import OutputError, Pcap, Scenario, TcpsfError, run
-
-Command = Callable[..., Answer]
 
 
 def blocks(path: Path) -> list[tuple[int, bytes]]:

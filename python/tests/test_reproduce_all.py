@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import pytest
-from conftest import Answer
+from conftest import Command
 from test_cli import schema
 
 from tcpsf import TcpsfError
@@ -19,8 +18,6 @@ from tcpsf.cli.evaluation import write
 from tcpsf.reproduce import Scale, catalogue, santa_cruz
 from tcpsf.reproduce.models import model_section
 from tcpsf.reproduce.santa_cruz import evaluation as cruz
-
-Command = Callable[..., Answer]
 
 TINY = Scale("quick", 2, "1s")
 

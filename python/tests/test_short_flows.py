@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import numpy as np
 import pytest
-from conftest import REPOSITORY, Answer
+from conftest import REPOSITORY, Command
 from test_cli import schema
 
 from tcpsf import TcpsfError, _core, stats
@@ -41,8 +40,6 @@ from tcpsf.reproduce.short_flows import trials as read
 from tcpsf.reproduce.short_flows.trials import Seen, Setting, Trials
 from tcpsf.reproduce.store import Store, key_of
 from tcpsf.scenario import BurstLoss, Transfers
-
-Command = Callable[..., Answer]
 
 SMALL = 300
 TINY = Scale("quick", 1, f"{simulated.duration_s(SMALL)}s")
