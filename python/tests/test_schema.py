@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-from conftest import Answer
+from conftest import Command
 
 from tcpsf import Scenario, ScenarioError
+from tcpsf.cli.app import SCHEMAS
 from tcpsf.scenario.schema import json_schema
-
-Command = Callable[..., Answer]
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 
@@ -155,6 +154,8 @@ def _checked(data: Any) -> bool:
 def test_the_command_prints_it(tcpsf: Command) -> None:
     assert json.loads(tcpsf("schema").out) == json_schema()
     assert json.loads(tcpsf("schema", "sim").out)["$schema"]
+    files = resources.files("tcpsf.report").joinpath("schema").iterdir()
+    assert {f"{name}.json" for name in SCHEMAS} == {"scenario.json", *(file.name for file in files)}
     wrong = tcpsf("schema", "scenarios")
     assert wrong.status == 2
     assert "scenarios" in wrong.err
