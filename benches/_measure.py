@@ -83,16 +83,17 @@ def measure(arguments: Sequence[str], *, text: str = "") -> Cost:
         )
 
 
-def simulate(*words: str) -> list[str]:
-    """The command line of ``_simulate.py``."""
-    return [sys.executable, str(SIMULATE), *words]
+def simulate(*words: str, python: str = sys.executable) -> list[str]:
+    """Return the command line of ``_simulate.py`` with the build that ``python`` imports."""
+    return [python, str(SIMULATE), *words]
 
 
-def our_counts(description: Mapping[str, Any], *words: str) -> dict[str, Any]:
-    """What ``_simulate.py``, asked for ``words``, says of a scenario."""
-    counts: dict[str, Any] = json.loads(
-        measure(simulate(*words), text=json.dumps(description)).output
-    )
+def our_counts(
+    description: Mapping[str, Any], *words: str, python: str = sys.executable
+) -> dict[str, Any]:
+    """Return the JSON that ``_simulate.py`` prints for ``words`` after it has run a scenario."""
+    command = simulate(*words, python=python)
+    counts: dict[str, Any] = json.loads(measure(command, text=json.dumps(description)).output)
     return counts
 
 

@@ -4,9 +4,12 @@
 whose environment one build is installed. `make compare BASE=REVISION` makes the first one. Exit
 status 0: equal, and no more than 3 % slower; 1: something differs; 2: wrong arguments.
 
-Compared are: all rows of every scenario in `scenarios/` with three seeds; the captures of three
-scenarios, byte for byte but for comments; the statistics of a link with a fixed seed (as root); and
-with ``--papers`` every number of ``reproduce PAPER --quick --json``.
+The program compares:
+
+- all rows of every scenario in `scenarios/` with three seeds;
+- the captures of three scenarios, byte for byte without comments;
+- the statistics of a link with a fixed seed, as root;
+- with ``--papers`` every number of ``reproduce PAPER --quick --json``.
 """
 
 # ruff: noqa: T201 (the program prints its findings)
@@ -25,12 +28,23 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "verification"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benches"))
+
+from _measure import ProcessError, our_counts
+from compare_ns2 import scenario
+from scaling import greedy
+
 SCENARIOS = Path(__file__).resolve().parents[1] / "scenarios"
 SEEDS = (1, 2, 3)
 CAPTURED = ("one-short-flow", "lossy-access", "santa-cruz-basic")
 PAPERS = ("smart-framing", "santa-cruz", "packet-discard", "short-flows")
 SLOWER = 1.03
 TURNS = 5
+COSTS = ("cpu_s", "peak_mb")
+WEB_S = 1500.0
+GREEDY_SHARE = 0.1
+"""Share of the simulated time that `benches/scaling.py` takes for the same network."""
 
 DIGESTS = """
 import hashlib, json, sys
@@ -45,26 +59,6 @@ for path in sys.argv[2:]:
                 text = table.write_csv().encode()
                 found[f"{path.rsplit('/')[-1]}, seed {seed}, {name}"] = hashlib.sha256(text).hexdigest()
 print(json.dumps(found))
-"""
-
-SPEED = """
-import json, resource, sys, time
-from tcpsf import Scenario, run
-flows, line, seconds = json.loads(sys.argv[1])
-workload = (
-    {"name": "w", "kind": "greedy", "from": "a", "to": "b", "flows": flows, "sender": "reno+sack / full / iw=1"}
-    if flows
-    else {"name": "w", "kind": "poisson", "from": "a", "to": "b", "load": 0.8, "of": "there",
-          "sizes": {"file": sys.argv[2]}, "sender": "reno+sack / fs(n=4) / iw=1"}
-)
-there = {"name": "there", "from": "a", "to": "b", "rate": line, "delay": "10ms", "buffer": {"packets": 200}}
-back = {"name": "back", "from": "b", "to": "a", "rate": line, "delay": "10ms"}
-scenario = Scenario.from_dict(
-    {"name": "speed", "duration": f"{seconds}s", "drain": "0s", "link": [there, back], "workload": [workload]}
-)
-began = time.process_time()
-result = run(scenario, seed=1)
-print(json.dumps([time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
 """
 
 DATAGRAMS = """
@@ -186,22 +180,18 @@ def differences(title: str, before: dict[str, Any], after: dict[str, Any]) -> in
 
 
 def slower(before: str, after: str) -> int:
-    """Compare CPU time and memory in turns; return the number of cases that are more than 3 % slower."""
-    sizes = str(SCENARIOS / "web-object-sizes.txt")
+    """Compare CPU time and memory in turns; return the number of cases over the limit."""
     missed = 0
-    for title, work in (
-        ("load 0.8", [0, "10Mb/s", 1500]),
-        ("10 000 flows", [10_000, "1Gb/s", 3]),
+    for title, description in (
+        ("load 0.8", scenario(load=0.8, duration_s=WEB_S)),
+        ("10 000 flows", greedy(rate_gbps=1.0, flows=10_000, share=GREEDY_SHARE)),
     ):
         turns = []
         for turn in range(TURNS):
             pair = [before, after] if turn % 2 else [after, before]
-            cost = {
-                python: json.loads(call(python, "-c", SPEED, json.dumps(work), sizes))
-                for python in pair
-            }
-            turns.append([cost[after][item] / cost[before][item] for item in (0, 1)])
-        cpu, memory = ([turn[item] for turn in turns] for item in (0, 1))
+            found = {python: our_counts(description, "links", python=python) for python in pair}
+            turns.append({item: found[after][item] / found[before][item] for item in COSTS})
+        cpu, memory = ([turn[item] for turn in turns] for item in COSTS)
         ratio = statistics.median(cpu)
         missed += ratio > SLOWER
         print(
@@ -237,7 +227,7 @@ def main(words: Sequence[str]) -> int:
             for title, compared in kinds
         )
         missed = 0 if options.no_speed else slower(options.before, options.after)
-    except (BuildError, OSError) as error:
+    except (BuildError, ProcessError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return int(wrong > 0 or missed > 0)
