@@ -219,7 +219,9 @@ impl Connection {
             return Some(self.retransmission_of(first));
         }
         let segment = if self.snd.pipe().is_none() {
-            self.snd.board.next_lost()
+            // Draft §6: the rest of a segment that is divided waits until the segmenter allows
+            // another segment in flight. Vegas detects losses while much is in flight.
+            self.snd.board.next_lost().filter(|_| self.snd.may_add_segment(&self.snd.view()))
         } else if self.snd.has_room_for_repair() {
             self.snd.next_repair()
         } else {
@@ -234,7 +236,9 @@ impl Connection {
         // A full-sized segment is divided when the window has become small (draft §6).
         let limit = self.snd.mss_c();
         let fin = |len: u32| u32::from(self.snd.fin && seq + len == self.snd.data_end);
-        let len = if self.snd.may_resegment() {
+        // SACK1 retransmits holes that are not marked lost. What follows them may have arrived.
+        let is_lost = self.snd.board.next_lost().is_some_and(|lost| lost.range().0 == seq);
+        let len = if is_lost && self.snd.may_resegment(limit) {
             self.snd.board.lost_run(limit + fin(limit))
         } else {
             len

@@ -61,6 +61,10 @@ pub struct SendState {
     pub mss_c: u32,
     /// Number of segments in flight. After a timeout, number of segments sent since.
     pub segments: u32,
+    /// Number of these segments that are still in the network as far as the sender knows.
+    /// Retransmissions count. Reported and lost segments do not, nor, without a scoreboard, one
+    /// segment for each duplicate acknowledgment.
+    pub network_segments: u32,
     /// Number of bytes that count against the congestion window: the pipe (RFC 6675 §4) during
     /// recovery with the scoreboard, otherwise everything in flight.
     pub in_network: u32,
@@ -68,6 +72,10 @@ pub struct SendState {
     pub duplicates: u32,
     /// Whether fast recovery is active.
     pub recovering: bool,
+    /// Whether the first lost segment is to be retransmitted regardless of the window.
+    pub resend_first: bool,
+    /// First segment that is lost and has not been retransmitted.
+    pub next_lost: Option<SeqNum>,
 }
 
 /// Consequences of an acknowledgment of new data.
@@ -217,9 +225,12 @@ impl Sender {
             } else {
                 self.board.segments()
             },
+            network_segments: self.network_segments(),
             in_network: self.pipe().unwrap_or_else(|| self.flight()),
             duplicates: self.policies.detector.duplicates(),
             recovering: self.repair.in_recovery && !self.repair.after_timeout,
+            resend_first: self.repair.resend_first,
+            next_lost: self.board.next_lost().map(|segment| segment.range().0),
         }
     }
 
@@ -235,9 +246,14 @@ impl Sender {
 
     /// Returns whether the segmenter allows another segment in flight.
     pub(crate) fn may_add_segment(&self, view: &SendView) -> bool {
-        let Some(most) = self.policies.segmenter.max_segments(view) else { return true };
+        let most = self.policies.segmenter.max_segments(view);
+        most.is_none_or(|most| self.network_segments() < most)
+    }
+
+    /// Number of segments in the network, as far as the sender knows.
+    fn network_segments(&self) -> u32 {
         if self.pipe().is_some() {
-            return self.board.pipe_segments() < most;
+            return self.board.pipe_segments();
         }
         // A duplicate acknowledgment stands for a segment that has left the network. Outside
         // recovery only Limited Transmit (RFC 3042) sends another segment for it, for the first
@@ -248,7 +264,7 @@ impl Sender {
             (false, true) => duplicates.min(DUP_THRESH - 1),
             (false, false) => 0,
         };
-        self.board.segments().saturating_sub(left) < most
+        self.board.segments().saturating_sub(left)
     }
 
     /// Congestion window in force, in bytes.

@@ -2,6 +2,7 @@
 
 use policy::loss::{Duplicate, LossDetector, SentSegment};
 use policy::recovery::{Progress, Recovery, RecoveryAck};
+use policy::segment::AnySegmenter;
 use policy::{CongestionController, LossSample, Segmenter};
 use units::Instant;
 use wire::SeqNum;
@@ -103,10 +104,14 @@ impl Sender {
     }
 
     /// Returns whether lost segments may be merged for retransmission, up to the present `MSS_c`.
-    /// After a timeout all data is segmented again. TCP Santa Cruz numbers the transmissions of
-    /// each segment, so it keeps the boundaries.
-    pub(crate) fn may_resegment(&self) -> bool {
-        self.repair.after_timeout && self.policies.reported.is_none()
+    /// After a timeout all data is segmented again. Otherwise small segments keep their boundaries
+    /// until the window leaves the small-window regime, where the sender must use full-sized ones
+    /// (draft §6). Without framing there are no such segments. TCP Santa Cruz numbers the
+    /// transmissions of each segment, so it keeps the boundaries.
+    pub(crate) fn may_resegment(&self, mss_c: u32) -> bool {
+        let framed = !matches!(self.policies.segmenter, AnySegmenter::FullSized(_));
+        let merges = self.repair.after_timeout || framed && mss_c == self.smss;
+        merges && self.policies.reported.is_none()
     }
 
     /// Handles an acknowledgment that does not advance SND.UNA. Returns the loss that it reveals.

@@ -20,6 +20,8 @@ pub(super) struct Watch {
     max: SeqNum,
     /// Sequence number after the last new segment shorter than `MSS_c`.
     small_end: SeqNum,
+    /// End and length of a lost segment, if it was retransmitted last since the last drain.
+    retransmitted: Option<(SeqNum, u32)>,
     /// Maximum of the sender maximum segment size so far, in bytes.
     largest_smss: u32,
 }
@@ -36,6 +38,7 @@ impl Watch {
             una: iss,
             max: iss,
             small_end: iss,
+            retransmitted: None,
             largest_smss: 0,
         }
     }
@@ -69,6 +72,7 @@ impl Watch {
         }
         (self.una, self.max) = (snd.una, snd.max);
         self.small_end = self.small_end.latest(snd.una);
+        self.retransmitted = None;
         if connection.next_timeout() < now {
             return Err(format!("a timer was due at {}", connection.next_timeout()));
         }
@@ -142,12 +146,16 @@ impl Watch {
             }
         }
         let fresh = segment.seq == before.nxt && after.nxt == end;
+        if !fresh {
+            self.check_segments_in_flight(connection, before)?;
+            self.check_retransmission(connection, before, segment)?;
+        }
         if fresh {
             if segment.seq.before(self.small_end) {
                 // Everything counts as unsent again, so the small segment does too.
                 self.small_end = before.una;
             }
-            self.check_congestion_window(connection, &after, segment)?;
+            self.check_congestion_window(connection, before, &after, segment)?;
             // The last segment of a closed stream is sent at once. It has the FIN, or precedes it
             // if the FIN does not fit into the peer's window.
             let ends = !connection.state().accepts_writes()
@@ -165,6 +173,7 @@ impl Watch {
     fn check_congestion_window(
         &self,
         connection: &Connection,
+        before: &SendState,
         after: &SendState,
         segment: &Segment,
     ) -> Result<(), String> {
@@ -206,17 +215,61 @@ impl Watch {
                 Ok(())
             };
         }
+        self.check_segments_in_flight(connection, before)
+    }
+
+    /// Draft, section 6: not more than `n` segments in flight while the window is small. The first
+    /// lost segment is retransmitted regardless (RFC 5681 §3.2, step 3; RFC 6675 §5, step (4.3)).
+    fn check_segments_in_flight(
+        &self,
+        connection: &Connection,
+        before: &SendState,
+    ) -> Result<(), String> {
+        let Framing::VariableSize(regime, _) = self.policy.framing else { return Ok(()) };
+        let smss = connection.smss();
         // Variable-size framing leaves the regime with the maximum number of full-sized segments in
         // flight.
-        let small = small && connection.cwnd() < regime.segments() * smss;
-        let undisturbed =
-            !after.recovering && (after.duplicates == 0 || !self.policy.limited_transmit);
-        if small && undisturbed && after.segments > regime.segments() {
-            return Err(format!(
-                "{} segments in flight in the small-window regime",
-                after.segments
-            ));
+        let threshold = regime.cwnd_min(smss).min(regime.segments() * smss);
+        let small = connection.cwnd() < threshold;
+        // The state before the segment counts. If the segment is the beginning of a longer one that
+        // may not be lost, the state after it has the rest of that as one more segment.
+        let in_flight = before.network_segments + 1;
+        let first = before.resend_first;
+        if small && !first && in_flight > regime.segments() {
+            return Err(format!("{in_flight} segments in flight in the small-window regime"));
         }
         Ok(())
+    }
+
+    /// Draft, section 6: full-sized segments above the threshold. Two adjacent lost segments that
+    /// are retransmitted one after the other do not fit into one. TCP Santa Cruz numbers the
+    /// transmissions of each segment, and keeps them.
+    fn check_retransmission(
+        &mut self,
+        connection: &Connection,
+        before: &SendState,
+        segment: &Segment,
+    ) -> Result<(), String> {
+        let (Framing::VariableSize(regime, _) | Framing::FixedSize(regime, _)) =
+            self.policy.framing
+        else {
+            return Ok(());
+        };
+        let keeps = segment.options.reports.santa_cruz().is_some();
+        let is_lost = before.next_lost == Some(segment.seq) && segment.payload_len > 0;
+        let previous = std::mem::take(&mut self.retransmitted);
+        if keeps || !is_lost || connection.cwnd() < regime.cwnd_min(connection.smss()) {
+            return Ok(());
+        }
+        self.retransmitted = Some((segment.seq_end(), segment.payload_len));
+        match previous {
+            Some((end, len))
+                if end == segment.seq && len + segment.payload_len <= connection.smss() =>
+            {
+                let lengths = format!("{len} and {} bytes", segment.payload_len);
+                Err(format!("{lengths} that are lost are retransmitted separately"))
+            }
+            _ => Ok(()),
+        }
     }
 }
