@@ -142,12 +142,12 @@ impl Connection {
             send_scale: WindowScale::NONE,
             ..Negotiated::between_equals(&config)
         };
-        Self::with_options(config, iss, negotiated)
+        Self::in_state(State::Closed, config, iss, negotiated)
     }
 
-    fn with_options(config: Arc<Config>, iss: SeqNum, negotiated: Negotiated) -> Self {
+    fn in_state(state: State, config: Arc<Config>, iss: SeqNum, negotiated: Negotiated) -> Self {
         Self {
-            state: State::Closed,
+            state,
             snd: Sender::new(&config, &negotiated, iss),
             rcv: Receiver::new(&config),
             timers: Timers::OFF,
@@ -173,10 +173,9 @@ impl Connection {
         negotiated: Negotiated,
         peer_window: u32,
     ) -> Self {
-        let mut connection = Self::with_options(config, iss, negotiated);
+        let mut connection = Self::in_state(State::Established, config, iss, negotiated);
         connection.rcv.synchronize(irs);
         connection.snd.syn_skipped(irs, peer_window);
-        connection.state = State::Established;
         if connection.host_timers.is_some() {
             connection.note_opened(Instant::ZERO);
         }
@@ -203,7 +202,7 @@ impl Connection {
             return Err(CallError::State { call: "connect", state: self.state });
         }
         self.opening = Opening::Active;
-        self.state = State::SynSent;
+        self.enter(State::SynSent);
         Ok(())
     }
 
@@ -219,7 +218,7 @@ impl Connection {
             return Err(CallError::State { call: "listen", state: self.state });
         }
         self.opening = Opening::Listening;
-        self.state = State::Listen;
+        self.enter(State::Listen);
         Ok(())
     }
 
@@ -266,10 +265,10 @@ impl Connection {
             .state
             .closed_by_user()
             .ok_or(CallError::State { call: "close", state: self.state })?;
-        self.state = next;
         if next == State::Closed {
             self.enter_closed(CloseReason::Finished);
         } else {
+            self.enter(next);
             self.snd.close();
         }
         Ok(())
@@ -474,9 +473,16 @@ impl Connection {
         self.has_event = true;
     }
 
+    /// Changes the state. Debug builds reject a transition that RFC 9293 does not have.
+    #[inline]
+    pub(crate) fn enter(&mut self, next: State) {
+        debug_assert!(self.state.may_become(next), "{} cannot become {next}", self.state);
+        self.state = next;
+    }
+
     /// Ends the connection: stops all timers. Only a pending reset is still sent.
     pub(crate) fn enter_closed(&mut self, reason: CloseReason) {
-        self.state = State::Closed;
+        self.enter(State::Closed);
         self.has_ended = true;
         self.timers = Timers::OFF;
         self.emit(Event::Closed(reason));
@@ -485,13 +491,13 @@ impl Connection {
     /// RFC 9293 §3.10.7.4: returns a passively opened connection to LISTEN after a failed
     /// handshake.
     pub(crate) fn listen_again(&mut self) {
-        self.state = State::Listen;
+        self.enter(State::Listen);
         self.timers = Timers::OFF;
         self.snd.listen_again();
     }
 
     pub(crate) fn enter_time_wait(&mut self, now: Instant) {
-        self.state = State::TimeWait;
+        self.enter(State::TimeWait);
         self.timers = Timers { state: now + self.config.msl * 2, ..Timers::OFF };
     }
 

@@ -54,6 +54,25 @@ impl State {
         matches!(self, Self::SynSent | Self::SynReceived | Self::Established | Self::CloseWait)
     }
 
+    /// Returns whether RFC 9293 has the transition from this state to `next`, in Figure 5 or in the
+    /// text of §3.10. Every state may become CLOSED: by a user call, a reset or a timeout. TIME-WAIT
+    /// begins again when the peer's FIN arrives again.
+    pub(crate) const fn may_become(self, next: Self) -> bool {
+        match next {
+            Self::Closed => true,
+            Self::Listen => matches!(self, Self::Closed | Self::SynReceived),
+            Self::SynSent => matches!(self, Self::Closed | Self::Listen),
+            Self::SynReceived => matches!(self, Self::Listen | Self::SynSent),
+            Self::Established => matches!(self, Self::SynSent | Self::SynReceived),
+            Self::FinWait1 => matches!(self, Self::Established),
+            Self::FinWait2 => matches!(self, Self::FinWait1),
+            Self::CloseWait => matches!(self, Self::Established),
+            Self::Closing => matches!(self, Self::FinWait1),
+            Self::LastAck => matches!(self, Self::CloseWait),
+            Self::TimeWait => matches!(self, Self::FinWait2 | Self::Closing | Self::TimeWait),
+        }
+    }
+
     /// RFC 9293 §3.10.4, CLOSE: returns the next state; `None` if the call has no effect.
     pub(crate) const fn closed_by_user(self) -> Option<Self> {
         match self {

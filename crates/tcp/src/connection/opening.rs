@@ -36,6 +36,7 @@ impl Connection {
             return None;
         }
         let mut connection = Self::new(config, iss);
+        connection.enter(State::Listen);
         connection.opening = Opening::Accepted;
         connection.answer_syn(syn, now);
         Some(connection)
@@ -78,6 +79,6 @@ impl Connection {
     pub(crate) fn answer_syn(&mut self, syn: &Segment, now: Instant) {
         self.take_peer_options(syn, now);
         self.rcv.synchronize(syn.seq);
-        self.state = State::SynReceived;
+        self.enter(State::SynReceived);
     }
 }

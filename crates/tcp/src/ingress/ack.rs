@@ -74,7 +74,7 @@ impl Connection {
             self.owe_reset(ack, None);
             return Step::Stop;
         }
-        self.state = State::Established;
+        self.enter(State::Established);
         self.snd.syn_acknowledged(now, &self.config);
         self.snd.negotiated(&self.config, &self.negotiated);
         self.timers.retransmit = Instant::NEVER;
@@ -83,7 +83,7 @@ impl Connection {
         self.emit(Event::Connected);
         if self.snd.fin {
             // The application closed before the handshake was complete.
-            self.state = State::FinWait1;
+            self.enter(State::FinWait1);
         }
         Step::Continue
     }
@@ -159,7 +159,7 @@ impl Connection {
         match self.state.fin_acknowledged() {
             State::TimeWait => self.enter_time_wait(now),
             State::Closed => self.enter_closed(CloseReason::Finished),
-            next => self.state = next,
+            next => self.enter(next),
         }
     }
 }

@@ -23,7 +23,7 @@ impl Connection {
         self.emit(Event::PeerClosed);
         match self.state.fin_received() {
             State::TimeWait => self.enter_time_wait(now),
-            next => self.state = next,
+            next => self.enter(next),
         }
     }
 }

@@ -32,12 +32,16 @@ impl Connection {
         self.rcv.synchronize(segment.seq);
         let Some(ack) = acknowledges else {
             // Simultaneous open: answer with a SYN that acknowledges the peer's SYN.
-            self.state = State::SynReceived;
+            self.enter(State::SynReceived);
             self.snd.nxt = self.snd.iss;
             self.timers.retransmit = Instant::NEVER;
             return;
         };
-        self.state = if self.snd.fin { State::FinWait1 } else { State::Established };
+        self.enter(State::Established);
+        if self.snd.fin {
+            // The application closed before the handshake was complete.
+            self.enter(State::FinWait1);
+        }
         self.snd.syn_acknowledged(now, &self.config);
         self.snd.negotiated(&self.config, &self.negotiated);
         self.timers.retransmit = Instant::NEVER;
