@@ -50,7 +50,7 @@ pub struct Stack {
     /// Connections that may have a segment to send at once.
     send_queue: VecDeque<ConnectionId>,
     /// Connections whose only pending output can be deferred: a plain acknowledgment, or more data
-    /// of a large window (`tcp::Pending`).
+    /// of a large window (`tcp::Readiness`).
     deferrable_queue: VecDeque<ConnectionId>,
     /// Connections with pending events for the application.
     event_queue: VecDeque<ConnectionId>,
@@ -274,7 +274,7 @@ impl Stack {
         if taken == 0 {
             return 0;
         }
-        if slot.stream.owes_acknowledgment() {
+        if slot.stream.is_ack_due() {
             // The receive window may have opened.
             self.schedule_send(id);
         } else {

@@ -1,7 +1,5 @@
 //! One TCP connection.
 
-use std::mem::offset_of;
-use std::ops::Range;
 use std::sync::Arc;
 
 use policy::Feedback;
@@ -19,11 +17,16 @@ use crate::state::State;
 
 mod host_timers;
 mod icmp;
+mod layout;
 mod opening;
+mod readiness;
+mod timers;
 
 use host_timers::HostTimers;
 pub use icmp::IcmpError;
 pub(crate) use opening::Opening;
+pub use readiness::Readiness;
+pub(crate) use timers::Timers;
 
 /// One TCP connection as a state machine over sequence numbers. It performs no I/O and reads no
 /// clock.
@@ -40,11 +43,28 @@ pub(crate) use opening::Opening;
 ///
 /// Times passed in must not go backwards.
 ///
-/// # Memory
+/// # Methods
 ///
-/// With many connections every access is a cache miss. Fields that are used together are therefore
-/// adjacent: first those of a data sender ([`SENDING`](Self::SENDING)), then those of both halves,
-/// then those of a receiver ([`RECEIVING`](Self::RECEIVING)), last those that few packets need.
+/// - create: [`new`](Self::new), [`accept`](Self::accept), [`from_cookie`](Self::from_cookie),
+///   [`established`](Self::established), [`inherit`](Self::inherit).
+/// - user calls: [`connect`](Self::connect), [`listen`](Self::listen), [`write`](Self::write),
+///   [`read`](Self::read), [`close`](Self::close), [`abort`](Self::abort).
+/// - input from the network: [`on_segment`](Self::on_segment),
+///   [`on_packet_too_big`](Self::on_packet_too_big), [`on_icmp_error`](Self::on_icmp_error).
+/// - time: [`next_timeout`](Self::next_timeout), [`on_timeout`](Self::on_timeout).
+/// - output: [`poll_transmit`](Self::poll_transmit),
+///   [`poll_acknowledgment`](Self::poll_acknowledgment),
+///   [`note_if_drained`](Self::note_if_drained), [`poll_event`](Self::poll_event).
+/// - cheap tests before output: [`readiness`](Self::readiness), [`has_event`](Self::has_event),
+///   [`is_ack_due`](Self::is_ack_due).
+/// - state of the connection: [`state`](Self::state), [`negotiated`](Self::negotiated),
+///   [`readable`](Self::readable), [`writable`](Self::writable),
+///   [`unacknowledged`](Self::unacknowledged), [`smss`](Self::smss), [`memory`](Self::memory),
+///   [`icmp_error`](Self::icmp_error), [`last_received`](Self::last_received).
+/// - state of the sender: [`cwnd`](Self::cwnd), [`ssthresh`](Self::ssthresh),
+///   [`flight`](Self::flight), [`rto`](Self::rto), [`srtt`](Self::srtt), [`path`](Self::path),
+///   [`statistics`](Self::statistics), [`send_state`](Self::send_state).
+/// - settings: [`offset_timestamps`](Self::offset_timestamps).
 #[derive(Debug)]
 #[repr(C)]
 pub struct Connection {
@@ -69,38 +89,6 @@ pub struct Connection {
     reset_numbers: [SeqNum; 2],
 }
 
-// Bounds in cache lines for drivers with many connections: eight in total, seven for a sender of
-// data, three for a receiver.
-#[cfg(target_pointer_width = "64")]
-const _: () = assert!(
-    size_of::<Connection>() <= 8 * 64
-        && Connection::SENDING.end <= 7 * 64
-        && Connection::RECEIVING.end - Connection::RECEIVING.start <= 3 * 64
-);
-
-/// Deadlines of the timers. A timer that is off has [`Instant::NEVER`].
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Timers {
-    /// RFC 6298: retransmission of the first segment in flight, or of the SYN.
-    pub(crate) retransmit: Instant,
-    /// RFC 9293 §3.8.6.3: a delayed acknowledgment.
-    pub(crate) delayed_ack: Instant,
-    /// RFC 9293 §3.8.6.1: probe of a window that is too small to send.
-    pub(crate) persist: Instant,
-    /// Expiry of the state: the end of TIME-WAIT after 2 MSL (RFC 9293 §3.10.8), or in other states
-    /// the first deadline of [`HostTimers`].
-    pub(crate) state: Instant,
-}
-
-impl Timers {
-    pub(crate) const OFF: Self = Self {
-        retransmit: Instant::NEVER,
-        delayed_ack: Instant::NEVER,
-        persist: Instant::NEVER,
-        state: Instant::NEVER,
-    };
-}
-
 /// Kind of a pending reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OwedReset {
@@ -109,31 +97,7 @@ enum OwedReset {
     WithAcknowledgment,
 }
 
-/// Classification of the segments that a connection may have to send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pending {
-    /// Nothing to send.
-    Nothing,
-    /// Segments that a driver may delay while it has arrived segments to process. This is an
-    /// acknowledgment without reports, which a later one can replace, or the next of many
-    /// full-sized segments.
-    Deferrable,
-    /// Segments that may exist and must not wait.
-    Urgent,
-}
-
 impl Connection {
-    /// Byte range of the fields used by an end that only sends data.
-    pub const SENDING: Range<usize> = 0..offset_of!(Self, rcv) + Receiver::SENDER_END;
-
-    /// Byte range of the fields used by an end that only receives data.
-    pub const RECEIVING: Range<usize> =
-        offset_of!(Self, snd.repair.in_recovery)..offset_of!(Self, rcv) + Receiver::RECEIVER_END;
-
-    /// Byte range of the fields that [`next_timeout`](Self::next_timeout) reads.
-    pub const DEADLINES: Range<usize> =
-        offset_of!(Self, timers)..offset_of!(Self, timers) + size_of::<Timers>();
-
     /// Creates a closed connection with the initial sequence number `iss`.
     pub fn new(config: Arc<Config>, iss: SeqNum) -> Self {
         // Valid until the peer's SYN has arrived.
@@ -294,35 +258,10 @@ impl Connection {
         event
     }
 
-    /// Returns whether [`poll_event`](Self::poll_event) would return an event.
-    #[inline]
-    pub fn has_event(&self) -> bool {
-        self.has_event
-    }
-
-    /// Returns whether an acknowledgment is due.
-    #[inline]
-    pub fn owes_acknowledgment(&self) -> bool {
-        self.rcv.ack_is_due()
-    }
-
-    /// Cheap test for a connection without anything to send. If it is true,
-    /// [`poll_transmit`](Self::poll_transmit) returns `None`; if it is false, the result is open.
-    /// It tests that no reset or acknowledgment is due, and that no data is in flight or unsent, or
-    /// that the congestion window is full.
-    #[inline]
-    pub fn has_nothing_to_send(&self) -> bool {
-        !self.owes_reset()
-            && !self.rcv.ack_is_due()
-            && (self.snd.una == self.snd.end() || self.snd.is_cwnd_limited())
-            && self.state.is_synchronized()
-    }
-
     /// Time at which [`on_timeout`](Self::on_timeout) is next due; [`Instant::NEVER`] if no timer
     /// runs.
     pub fn next_timeout(&self) -> Instant {
-        let timers = &self.timers;
-        timers.retransmit.min(timers.delayed_ack).min(timers.persist).min(timers.state)
+        self.timers.next()
     }
 
     /// Negotiated options. They are final once the peer's SYN has arrived.
@@ -345,44 +284,9 @@ impl Connection {
         if self.state.accepts_writes() { self.snd.free(self.config.send_buffer) } else { 0 }
     }
 
-    /// Addresses in the heap that are read first when an acknowledgment is handled, for
-    /// prefetching. They may point outside an allocation.
-    #[inline]
-    pub fn sending_queue(&self) -> [*const u8; 2] {
-        self.snd.board.addresses()
-    }
-
-    /// Address in the heap that is read first when data is handled, for prefetching. It may point
-    /// outside an allocation.
-    #[inline]
-    pub const fn receiving_queue(&self) -> *const u8 {
-        self.rcv.out_of_order_address()
-    }
-
     /// Number of bytes written and not yet acknowledged.
     pub fn unacknowledged(&self) -> u32 {
         self.snd.unacknowledged()
-    }
-
-    /// Classifies what [`poll_transmit`](Self::poll_transmit) may have to send.
-    pub fn pending(&self) -> Pending {
-        const MANY: u32 = 16;
-        let open = matches!(self.state, State::Established | State::CloseWait);
-        if !open || self.owes_reset() || self.rcv.has_reports() || self.snd.repair.in_recovery {
-            Pending::Urgent
-        } else if self.snd.unacknowledged() > 0 {
-            // Full-sized segments do not depend on which segments are processed first.
-            let smss = self.snd.smss;
-            if self.snd.flight() >= MANY * smss && self.snd.mss_c() == smss {
-                Pending::Deferrable
-            } else {
-                Pending::Urgent
-            }
-        } else if self.rcv.ack_is_due() {
-            Pending::Deferrable
-        } else {
-            Pending::Nothing
-        }
     }
 
     /// Congestion window in force, in bytes.

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tcp::{ByteStream, Config, Connection, IcmpError, Negotiated, State};
+use tcp::{ByteStream, Config, Connection, IcmpError, Negotiated, Readiness, State};
 use units::{Duration, Instant};
 use wire::{
     AckWindow, Arrival, Control, CopyNumber, Flags, Mss, Options, Reports, SackBlocks, SantaCruz,
@@ -308,7 +308,7 @@ impl Victim {
         let mut sent = 0;
         let mut drained = false;
         loop {
-            let silent = self.stream.has_nothing_to_send();
+            let silent = self.stream.readiness() == Readiness::Idle;
             let Some(segment) = self.stream.poll_transmit(self.now, &mut self.payload) else {
                 break;
             };
@@ -318,7 +318,7 @@ impl Victim {
                     if drained {
                         "after the send queue was drained"
                     } else {
-                        "although `has_nothing_to_send` was true"
+                        "although the connection was idle"
                     }
                 ));
             }

@@ -2,7 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
-use tcp::{Pending, State};
+use tcp::{Readiness, State};
 use units::Instant;
 
 use super::{AcceptState, Stack};
@@ -47,19 +47,19 @@ impl Stack {
             // The deadline is computed when the connection leaves the send queue.
             return;
         }
-        match slot.stream.pending() {
-            Pending::Urgent => {
+        match slot.stream.readiness() {
+            Readiness::Urgent => {
                 slot.in_send_queue = true;
                 self.send_queue.push_back(slot.id);
                 return;
             }
-            Pending::Deferrable if !slot.in_deferrable_queue => {
+            Readiness::Deferrable if !slot.in_deferrable_queue => {
                 slot.in_deferrable_queue = true;
                 self.deferrable_queue.push_back(slot.id);
                 return;
             }
-            Pending::Deferrable => return,
-            Pending::Nothing => {}
+            Readiness::Deferrable => return,
+            Readiness::Idle => {}
         }
         let Limits { idle, lifetime, .. } = self.config.limits;
         let deadline = slot.deadline(idle, lifetime);
