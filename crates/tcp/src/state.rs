@@ -64,10 +64,8 @@ impl State {
             Self::SynSent => matches!(self, Self::Closed | Self::Listen),
             Self::SynReceived => matches!(self, Self::Listen | Self::SynSent),
             Self::Established => matches!(self, Self::SynSent | Self::SynReceived),
-            Self::FinWait1 => matches!(self, Self::Established),
-            Self::FinWait2 => matches!(self, Self::FinWait1),
-            Self::CloseWait => matches!(self, Self::Established),
-            Self::Closing => matches!(self, Self::FinWait1),
+            Self::FinWait1 | Self::CloseWait => matches!(self, Self::Established),
+            Self::FinWait2 | Self::Closing => matches!(self, Self::FinWait1),
             Self::LastAck => matches!(self, Self::CloseWait),
             Self::TimeWait => matches!(self, Self::FinWait2 | Self::Closing | Self::TimeWait),
         }
