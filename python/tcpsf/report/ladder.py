@@ -36,7 +36,7 @@ LONGEST_GAP_S = 0.15
 """A longer time without a packet of any flow is drawn as a break."""
 BREAK_PIXELS = 66.0
 LINE_PIXELS = 12.0
-PHASES = 170.0
+PHASES = 190.0
 """Width of the column with a flow's phases."""
 TICK_S = 0.1
 LOST_AT = 0.55
