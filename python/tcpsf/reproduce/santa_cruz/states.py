@@ -390,7 +390,8 @@ def _curves(way: Way, run: Seen) -> Figure:
         source=f"{paper.SHORT}, Fig. 4",
         caption=f"Two seconds of the first run. Each point is a packet whose report came. Its height is the sum of "
         f"all D since the first packet, in packets of {PACKET_MS:.2f} ms: the queue that the packet met, as the "
-        "sender knows it. Its shape is the state by D against the packet before.",
+        "sender knows it. Its shape is the state by D against the packet before. The sampled queue includes the "
+        "packet that has just joined, and all of the packet in transmission.",
         x=Axis(label="time", unit="s", scale="linear", low=DRAWN_S[0], high=DRAWN_S[1]),
         y=WAITING,
         series=tuple(lines),
