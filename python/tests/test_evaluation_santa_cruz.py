@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import jsonschema
 import polars as pl
@@ -20,7 +21,7 @@ from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_text
 from tcpsf.reproduce.evaluation import evaluate
 from tcpsf.reproduce.plan import Case, Scale, make, plan
-from tcpsf.reproduce.santa_cruz import SCALES, direction, paths, prepare, readings, recovery
+from tcpsf.reproduce.santa_cruz import SCALES, direction, paths, prepare, readings, recovery, states
 from tcpsf.reproduce.santa_cruz.exhibit import Measured, case, exhibit
 from tcpsf.reproduce.store import Store
 from tcpsf.reproduce.watch import Delay, Delays, Rows
@@ -29,7 +30,9 @@ from tcpsf.summary import RunSummary
 
 TINY = Scale("quick", 2, paper.DURATION)
 FIGURES = {f"fig-{number}{part}" for number in (8, 9, 11, 13) for part in ("", "-queue")} | {
-    "direction-curves"
+    "direction-curves",
+    "states-queue-alone",
+    "states-queue-back",
 }
 TABLES = {
     "table-2",
@@ -44,6 +47,9 @@ TABLES = {
     "fig-1",
     "direction",
     "direction-reordered",
+    "states",
+    "states-windows",
+    "states-agreement",
     "several-losses",
     "several-losses-vain",
     "ack-loss",
@@ -334,6 +340,73 @@ def test_delays_say_in_which_direction_the_congestion_is(report: Report) -> None
     assert back == pytest.approx(waited_back, abs=direction.PACKET_MS)
     assert values(report, "fig-1", "two packets of Fig. 1") == [4, 5, 0, 1]
     assert findings(report)["direction-several-paths"] == "holds"
+
+
+def test_the_sign_of_d_is_the_state_of_the_queue(report: Report) -> None:
+    """D and the link's sampled queue, which have no number in common, agree in most pairs."""
+    for network in states.NETWORKS:
+        for kind, name in states.KINDS.items():
+            pairs, true, opposite, farther, behind, *_ = values(
+                report, "states-agreement", f"{network.label}: {name}"
+            )
+            assert pairs > 50
+            assert true > 80
+            assert opposite < 0.1
+            assert farther < 2
+            assert behind > 80
+            table = "states" if kind == "reports" else f"states-{kind}"
+            shares = [
+                values(report, table, f"{network.label}: {each} by D") for each in states.STATES
+            ]
+            assert sum(map(sum, shares)) == pytest.approx(100)
+            assert sum(shares[at][at] for at in range(3)) == pytest.approx(true)
+    *_, by_round_trip, misled = values(
+        report, "states-agreement", "Reno on the return path: successive"
+    )
+    assert by_round_trip < 70
+    assert misled > 2
+    assert findings(report)["states-within-a-packet"] == "holds"
+
+
+def test_states_of_packets_whose_queue_is_known() -> None:
+    """Three packets at once fill the queue by one each; the fourth, a second later, meets none."""
+    fold = states.Watched().fold()
+    packets = []
+    for number, (sent, waits) in enumerate([(0.5, 0), (0.5, 1), (0.5, 2), (1.5, 0)]):
+        came = sent + 0.04 + waits * states.PACKET_S
+        packets += [
+            (sent, 2 * number, "sent", "sender", paper.MSS),
+            (came, 2 * number, "arrived", "sender", paper.MSS),
+            (came, 2 * number + 1, "sent", "receiver", 0),
+            # Each report is slower than the one before.
+            (came + 0.04 * (number + 1), 2 * number + 1, "arrived", "receiver", 0),
+        ]
+    names = ("time_s", "packet", "event", "from", "payload_bytes")
+    rows = pl.DataFrame(sorted(packets), schema=names, orient="row")
+    # Packets join the queue 0.8 ms after each other, behind 2 ms of the access line.
+    times = [round(states.EVERY_S * step, 4) for step in range(1, 20_000)]
+    joined = (0.5028, 0.5036, 0.5044)
+    queue = [1000.0 * sum(each < time < 0.51 for each in joined) for time in times]
+    samples = pl.DataFrame({"time_s": times, "quantity": "queue_bytes", "value": queue})
+    batch = SimpleNamespace(
+        samples=samples, packets=rows.with_columns(workload=pl.lit(paper.SOURCE))
+    )
+    fold.add(batch)  # type: ignore[arg-type]
+    found = fold.finish(links=None, provenance=None)  # type: ignore[arg-type]
+    pairs = states.Pairs(**found["pairs"]["reports"])
+    assert pairs.by_delay == [[2, 0, 0], [0, 0, 0], [0, 0, 1]]
+    assert pairs.by_joining == pairs.by_delay
+    assert pairs.by_round_trip == [[2, 0, 1], [0, 0, 0], [0, 0, 0]]
+    assert (pairs.count, states.agreeing(pairs.by_delay), pairs.farther) == (3, 3, 0)
+    assert states.opposite(pairs.by_round_trip) == 1
+
+
+def test_a_run_without_reports_has_no_pairs() -> None:
+    network = replace(states.NETWORKS[0], scenario=paper.basic(sender=paper.RENO.sender))
+    short = replace(states._scenario(network), duration="10ms")
+    wanted = Case(scenario=short, watches=(states.WATCHED,), classes=False)
+    (made,) = make(plan([wanted], seeds=[1])).of(wanted)
+    assert [pairs.count for pairs in states.WATCHED.of(made).pairs.values()] == [0, 0]
 
 
 def test_several_losses_of_a_window_need_no_timer(report: Report) -> None:

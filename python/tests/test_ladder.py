@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import itertools
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
 from tcpsf import run
 from tcpsf.papers import smart_framing_mechanisms as mechanisms
 from tcpsf.report.ladder import (
+    AXIS,
+    PANEL,
+    PHASES,
     Flow,
     Packet,
     drawn,
@@ -123,6 +127,20 @@ def test_labels_keep_their_distance() -> None:
     ]
     assert len(places) == 8
     assert all(b - a >= 12 for a, b in itertools.pairwise(places))
+
+
+def test_phases_are_beside_the_packets() -> None:
+    plain = Flow(name="x", packets=(sent(0.0), sent(0.1)))
+    phases = ((0.0, 0.1, "first & only"), (0.1, 0.15, "second"))
+    with_phases = replace(plain, phases=phases)
+    drawing = parsed(side_by_side((with_phases, plain), title="x", flight_s=0.05))
+    marks = [line for line in drawing.iter(f"{SVG}line") if "phase" in (line.get("class") or "")]
+    ends = [float(mark.get(name, "nan")) for mark in marks for name in ("y1", "y2")]
+    assert ends[0] < ends[1] == ends[2] < ends[3]
+    assert {"first & only, 0.10 s", "second, 0.05 s"} <= set(texts(drawing))
+    second = drawing.findall(f"{SVG}g")[1].get("transform")
+    assert second == f"translate({AXIS + PANEL + PHASES:g} 0)"
+    assert "phase" not in ladder(plain, flight_s=0.05)
 
 
 def test_names_are_text_and_nothing_is_drawn_of_nothing() -> None:

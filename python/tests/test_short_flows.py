@@ -29,7 +29,9 @@ from tcpsf.reproduce.short_flows import (
     evaluate,
     events,
     explanations,
+    figure_3,
     paths,
+    phases,
     prepare,
     sensitivity,
     sweeps,
@@ -285,6 +287,97 @@ def test_figure_1_packet_by_packet() -> None:
     assert [finding.verdict for finding in section.findings] == ["holds", "holds"]
 
 
+def test_phases_of_a_transfer_add_up() -> None:
+    """Phases of traced transfers, against the times and the waits that the simulator counts."""
+    case = figure_3._case(Setting(trials=SMALL), figure_3.LONG)
+    case = replace(case, watches=(*case.watches, read.KEPT))
+    (run,) = made = make(plan([case], seeds=[1])).of(case)
+    found = Trials.of(made, name="traced")
+    seen = figure_3._seen(figure_3.LONG, TEXT, made)
+    assert seen.total() == pytest.approx(found.seconds, abs=1e-9)
+    # The sender may also wait for a lost acknowledgment when the receiver has all data.
+    same = seen.columns["timeouts"] == found.timeouts
+    assert same.mean() > 0.95
+    assert seen.columns[phases.TIMER][same] == pytest.approx(found.waited_s[same], abs=1e-9)
+    parts = seen.sum((phases.HANDSHAKE, phases.DELAYED, *phases.FIRST))
+    assert parts == pytest.approx(seen.total(), abs=1e-9)
+    assert (seen.columns["runs"] <= seen.columns["timeouts"]).all()
+    drawn = run.watched["phases"]["drawn"]
+    ends = [end for _, end, _ in drawn["phases"]]
+    assert [start for start, _, _ in drawn["phases"]] == [0.0, *ends[:-1]]
+    assert ends[-1] == pytest.approx(found.seconds[drawn["trial"]])
+    needed = {phases.HANDSHAKE, phases.DELAYED, phases.TIMER, phases.SLOW_START, phases.AVOIDANCE}
+    assert needed <= {name for _, _, name in drawn["phases"]}
+
+
+def traced(*rows: tuple[float, int, str, str, int, int, int | None, int]) -> list[phases.Traced]:
+    return [phases.Traced(*row) for row in rows]
+
+
+def test_phases_of_three_segments_of_which_one_is_lost() -> None:
+    """A lone segment waits for its acknowledgment, the next one is lost, and its copy ends it."""
+    rows = traced(
+        (0.0, 0, "sent", "sender", 0, 0, None, 536),
+        (0.1, 0, "arrived", "sender", 0, 0, None, 536),
+        (0.1, 1, "sent", "receiver", 0, 0, 1, 536),
+        (0.2, 1, "arrived", "receiver", 0, 0, 1, 536),
+        (0.2, 2, "sent", "sender", 1, 100, 1, 100),
+        (0.3, 2, "arrived", "sender", 1, 100, 1, 100),
+        (0.5, 3, "sent", "receiver", 1, 0, 101, 100),
+        (0.6, 3, "arrived", "receiver", 1, 0, 101, 100),
+        (0.6, 4, "sent", "sender", 101, 100, 1, 200),
+        (0.6, 5, "sent", "sender", 201, 100, 1, 200),
+        (0.65, 4, "dropped-loss", "sender", 101, 100, 1, 200),
+        (0.7, 5, "arrived", "sender", 201, 100, 1, 200),
+        (0.7, 6, "sent", "receiver", 1, 0, 101, 200),
+        (0.8, 6, "arrived", "receiver", 1, 0, 101, 200),
+        (1.8, 7, "sent", "sender", 101, 100, 1, 100),
+        (1.9, 7, "arrived", "sender", 101, 100, 1, 100),
+        (1.9, 8, "sent", "receiver", 1, 0, 301, 100),
+        (2.0, 8, "arrived", "receiver", 1, 0, 301, 100),
+    )
+    repairs = [phases.Repair(1.8, "timeout", 200)]
+    found = phases.phases_of(rows, repairs, size=300, mss=100)
+    assert found is not None
+    lasted = dict(zip(phases.PARTS, found.durations(), strict=True))
+    assert lasted == pytest.approx(
+        {
+            phases.HANDSHAKE: 0.2,
+            phases.DELAYED: 0.2,
+            phases.SLOW_START: 0.5,
+            phases.AVOIDANCE: 0.0,
+            phases.RECOVERY: 0.0,
+            phases.TIMER: 1.0,
+        }
+    )
+    assert found.first == pytest.approx((0.4, 1.0, 0.1))
+    assert found.counts == (1, 1, 1, 4)
+    assert [span.phase for span in found.merged()] == [
+        phases.HANDSHAKE, phases.SLOW_START, phases.DELAYED, phases.SLOW_START, phases.TIMER,
+        phases.SLOW_START,
+    ]  # fmt: skip
+    assert phases.phases_of(rows[:12], [], size=300, mss=100) is None
+
+
+def test_figure_3_and_its_models() -> None:
+    made = evaluate(prepare(scale=TINY, only=["fig-3"]))
+    (section,) = made.sections
+    tables = {table.key: table for table in section.tables}
+    assert set(tables) == {"fig-3", "fig-3-counts", "fig-3-latency"}
+    (drawing,) = section.drawings
+    assert "congestion avoidance, " in drawing.svg
+    assert "timeout" in drawing.svg
+    assert "SYN" in drawing.svg
+    for point in (figure_3.SHORT, figure_3.LONG):
+        for assumed in (TEXT, CLOSEST):
+            model = figure_3.model_of(point, assumed)
+            assert model.total_s == pytest.approx(read.closed(point, 14, assumed))
+            # (13) by itself: v phases of e segments in slow start with r = 1.5 and w = 1.
+            rounds = math.log(model.segments * 0.5 + 1.0) / math.log(1.5)
+            assert model.sending_s == pytest.approx(model.phases * rounds * point.rtt)
+    assert {finding.key for finding in section.findings} == {"fig-3-slow-start", "fig-3-handshake"}
+
+
 def test_ways_to_send() -> None:
     setting = Setting(trials=SMALL)
     wide, four = alternatives.WINDOW, alternatives.PARALLEL
@@ -366,7 +459,7 @@ def test_every_headline_is_a_claim() -> None:
     shown = [figure.key for section in made.sections for figure in section.figures]
     tables = [table.key for section in made.sections for table in section.tables]
     assert {f"fig-{number}" for number in range(5, 17)} <= set(shown)
-    assert {"fig-1", "table-1", "sensitivity"} <= set(tables)
+    assert {"fig-1", "fig-3", "table-1", "sensitivity"} <= set(tables)
     assert len({*shown, *tables}) == len(shown) + len(tables), "a data file each"
     page(made)
 

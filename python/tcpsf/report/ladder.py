@@ -36,6 +36,8 @@ LONGEST_GAP_S = 0.15
 """A longer time without a packet of any flow is drawn as a break."""
 BREAK_PIXELS = 66.0
 LINE_PIXELS = 12.0
+PHASES = 190.0
+"""Width of the column with a flow's phases."""
 TICK_S = 0.1
 LOST_AT = 0.55
 """Share of the path after which a lost packet's arrow ends."""
@@ -59,6 +61,14 @@ STYLE = """
   .ladder .lost-text { fill: #ff7b7b; }
 }
 """
+
+PHASE_STYLE = """
+.ladder .phase { stroke: #1f5fbf; stroke-width: 3; } .ladder .phase.odd { stroke: #7d8288; }
+@media (prefers-color-scheme: dark) {
+  .ladder .phase { stroke: #7fb0ff; } .ladder .phase.odd { stroke: #9aa0a6; }
+}
+"""
+"""Style of drawings with phases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +105,8 @@ class Flow:
     """Sequence number of the segment that has number 0; see ``segment_bytes``."""
     done: str = "complete"
     """Label at ``complete_s``."""
+    phases: tuple[tuple[float, float, str], ...] = ()
+    """Start and end of each phase in seconds, and its name; drawn beside the packets."""
 
 
 def packets_of(table: pl.DataFrame, *, flow: int = 0) -> tuple[Packet, ...]:
@@ -160,22 +172,28 @@ def side_by_side(flows: Sequence[Flow], *, title: str, flight_s: float) -> str:
     without a packet of any flow that is longer than `LONGEST_GAP_S` is shortened.
     """
     axis = _Axis([time for flow in flows for time in _moments(flow)])
-    width, height = AXIS + PANEL * len(flows), axis.bottom + BOTTOM
+    starts = list(itertools.accumulate(map(_width, flows), initial=AXIS))
+    width, height = starts.pop(), axis.bottom + BOTTOM
     parts = [
         f'<rect class="sheet" width="{width:g}" height="{height:.0f}"/>',
         f'<text class="title" x="{width / 2:g}" y="22" text-anchor="middle">{escape(title)}</text>',
         *axis.drawn(width),
     ]
-    for number, flow in enumerate(flows):
-        parts.append(f'<g transform="translate({AXIS + number * PANEL:g} 0)">')
+    for start, flow in zip(starts, flows, strict=True):
+        parts.append(f'<g transform="translate({start:g} 0)">')
         parts += _panel(flow, axis, flight_s)
         parts.append("</g>")
     drawing = "\n".join(parts)
+    style = STYLE + PHASE_STYLE if any(flow.phases for flow in flows) else STYLE
     told = escape(f"{title}: {', '.join(_outcome(flow, axis.first) for flow in flows)}")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="ladder" viewBox="0 0 {width:g} {height:.0f}" '
-        f'width="{width:g}" role="img" aria-label="{told}">\n<style>{STYLE}</style>\n{drawing}\n</svg>\n'
+        f'width="{width:g}" role="img" aria-label="{told}">\n<style>{style}</style>\n{drawing}\n</svg>\n'
     )
+
+
+def _width(flow: Flow) -> float:
+    return PANEL + PHASES if flow.phases else PANEL
 
 
 def _moments(flow: Flow) -> Iterator[float]:
@@ -183,6 +201,9 @@ def _moments(flow: Flow) -> Iterator[float]:
         yield packet.sent_s
         yield packet.ended_s
     yield from (time for time, _ in flow.repairs)
+    for start, end, _ in flow.phases:
+        yield start
+        yield end
     if flow.complete_s is not None:
         yield flow.complete_s
 
@@ -274,9 +295,21 @@ def _panel(flow: Flow, axis: _Axis, flight_s: float) -> Iterator[str]:
         if found is not None:
             y, told = place(axis.y(packet.sent_s) + 4), found.replace("-", " ")
             yield f'<text class="again-text" x="{LEFT - 8:g}" y="{y:.1f}" text-anchor="end">{told}</text>'
+    yield from _phases(flow, axis)
     if flow.complete_s is not None:
         told = f"{flow.done} after {flow.complete_s - axis.first:.2f} s"
         yield f'<text class="done" x="{(LEFT + RIGHT) / 2:g}" y="{bottom + 16:.1f}" text-anchor="middle">{told}</text>'
+
+
+def _phases(flow: Flow, axis: _Axis) -> Iterator[str]:
+    place = _Labels().place
+    for number, (start, end, name) in enumerate(flow.phases):
+        top, bottom = axis.y(start), axis.y(end)
+        kind = "phase odd" if number % 2 else "phase"
+        yield f'<line class="{kind}" x1="{PANEL:g}" x2="{PANEL:g}" y1="{top:.1f}" y2="{bottom:.1f}"/>'
+        told = f"{name}, {end - start:.2f} s"
+        y = place((top + bottom) / 2 + 4)
+        yield f'<text x="{PANEL + 8:g}" y="{y:.1f}">{escape(told)}</text>'
 
 
 def _arrow(packet: Packet, axis: _Axis) -> Iterator[str]:

@@ -122,6 +122,12 @@ The round trips are 4 and 5.
 LATE_SHARE, LATE = 0.05, "20ms"
 """Share of one direction's packets that are delayed, and the additional delay."""
 
+WHY = (
+    "the sampled queue is a number of whole packets, while D also shows how much of the packet in "
+    "transmission is left, and how long packets of a burst wait on the access line"
+)
+"""Reason for pairs of packets in which the state by D is not that of the queue."""
+
 TEXT = (
     "Sections 3.1.1 and 3.1.2: a Santa Cruz flow (n = 3) on the basic network, alone, with a Reno flow in "
     "the same direction, and with a Reno flow on the return path. From the receiver's timestamps the sender "
@@ -130,7 +136,7 @@ TEXT = (
     "two paths, some packets take 20 ms more."
 )
 
-HEADINGS = (Heading(SECTION, "The direction of congestion", (TEXT,)),)
+HEADINGS = (Heading(SECTION, "The direction of congestion", (TEXT,), why=WHY),)
 
 DELAY = Axis(label="relative delay", unit="ms", scale="linear")
 

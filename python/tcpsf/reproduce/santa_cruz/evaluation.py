@@ -29,6 +29,7 @@ from tcpsf.reproduce.santa_cruz import (
     readings,
     recovery,
     reverse,
+    states,
 )
 
 SCALES = {
@@ -110,5 +111,10 @@ def prepare(
 
 def _exhibits() -> tuple[Exhibit, ...]:
     theirs = (*basic.exhibits(), *reverse.exhibits(), *asymmetric.exhibits())
-    claimed = (*readings.exhibits(), *direction.exhibits(), *recovery.exhibits())
+    claimed = (
+        *readings.exhibits(),
+        *direction.exhibits(),
+        *states.exhibits(),
+        *recovery.exhibits(),
+    )
     return (*theirs, *claimed, *beyond.exhibits(), *paths.exhibits())

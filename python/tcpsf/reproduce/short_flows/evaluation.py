@@ -23,6 +23,7 @@ from tcpsf.reproduce.short_flows import (
     alternatives,
     events,
     explanations,
+    figure_3,
     histograms,
     limits,
     paths,
@@ -77,6 +78,7 @@ def _sections(readings: Readings) -> tuple[Heading, ...]:
             (),
             why="each of several flows has a handshake in which a lost packet costs 6 s",
         ),
+        Heading("phases", "Section 4.2: the phases of a transfer", ()),
         Heading(
             "spread",
             "Section 5.2: distribution of times",
@@ -154,6 +156,7 @@ def _exhibits(setting: Setting) -> tuple[Exhibit, ...]:
     return (
         *transaction.exhibits(setting),
         *alternatives.exhibits(setting),
+        *figure_3.exhibits(setting),
         *histograms.exhibits(setting),
         *sweeps.exhibits(setting),
         *events.exhibits(setting),

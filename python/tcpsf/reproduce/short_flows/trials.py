@@ -83,14 +83,16 @@ class _OutcomesFold:
             for name, parts in self._kept.items()
         }
         order = np.argsort(found.pop("flow"), kind="stable")
-        return {name: _packed(column[order]) for name, column in found.items()}
+        return {name: packed(column[order]) for name, column in found.items()}
 
 
-def _packed(column: Array) -> str:
+def packed(column: Array) -> str:
+    """Return numbers as text."""
     return base64.b64encode(zlib.compress(column.astype("<f8").tobytes())).decode()
 
 
-def _unpacked(text: str) -> Array:
+def unpacked(text: str) -> Array:
+    """Return the numbers of `packed`."""
     return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype="<f8").astype(np.float64)
 
 
@@ -140,7 +142,7 @@ class Trials:
         """
         kept = [run.watched[KEPT.name] for run in runs]
         columns = {
-            column: np.concatenate([_unpacked(each[column]) for each in kept])
+            column: np.concatenate([unpacked(each[column]) for each in kept])
             for column in KEPT.columns
         }
         if at_sender:

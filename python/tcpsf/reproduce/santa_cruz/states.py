@@ -1,0 +1,540 @@
+"""Fig. 4: the bottleneck queue fills, drains or is maintained, by the relative forward delay D.
+
+The state by D follows from times that the sender knows: those of sending, and those of arrival in
+the reports. The true state is the change of the link's queue, which is sampled every 0.1 ms and
+which the sender does not see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcpsf import stats
+from tcpsf.papers import santa_cruz as paper
+from tcpsf.report.evaluation import OWN, Axis, Figure, Row, Table, TableCell
+from tcpsf.reproduce import judge
+from tcpsf.reproduce.exhibit import Exhibit, Part, series
+from tcpsf.reproduce.judge import Finding
+from tcpsf.reproduce.plan import Case, Runs
+from tcpsf.reproduce.santa_cruz.direction import CONGESTED, PACKET_MS, SECTION, Way
+from tcpsf.reproduce.santa_cruz.exhibit import WAITING
+from tcpsf.result import Batch, Provenance
+from tcpsf.scenario import Samples, Scenario
+from tcpsf.summary import RunSummary
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Array = NDArray[np.float64]
+State = Literal["filling", "maintaining", "draining"]
+STATES: tuple[State, ...] = ("filling", "maintaining", "draining")
+"""States of Fig. 4, in the order of the tables."""
+Kind = Literal["reports", "windows"]
+KINDS: Mapping[Kind, str] = {"reports": "successive", "windows": "a window apart"}
+"""Kinds of pairs of packets.
+
+A window ends with the first packet that was sent after the report of the window's first packet had
+come, as the sender's intervals do.
+"""
+WORDS: Mapping[Kind, str] = {
+    "reports": "of successive reports",
+    "windows": "of reports a window apart",
+}
+
+PACKET_S = 1e-3 * PACKET_MS
+"""Transmission time of a packet on the bottleneck."""
+TOLERANCE = 0.5
+"""Largest change, in packets, that counts as maintaining.
+
+The queue changes by whole packets. A time is nearer to no change than to a change by one packet if
+it is less than half the transmission time of a packet.
+"""
+EVERY_S = 1e-4
+"""Interval of the queue's samples, an eighth of a packet's time on the access line."""
+CERTAIN = 1.0 + EVERY_S / PACKET_S + paper.HEADER / paper.PACKET
+"""Largest difference, in packets, between the change of the queue and D behind the access line.
+
+The number of packets includes the packet that is being sent, of which D counts the rest. A sample
+before a packet joins may miss a departure in the interval, or an acknowledgment that joins.
+"""
+ACCESS_BPS, ACCESS_S = 10_000_000, 1e-3 * paper.SPLITS_MS[0]
+"""Rate and propagation delay of the access line."""
+DRAWN_S = (2.0, 4.0)
+"""Part of the run that the figures show, in seconds; slow start is over."""
+GRID_S = 0.002
+"""Interval of the queue's curve in the figures."""
+ROUNDING = 1e-6
+"""Differences in packets below this number are due to floating-point arithmetic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """State of the queue by D, by the round trip and by the sampled queue, for pairs of packets."""
+
+    @property
+    def name(self) -> str:
+        """Key of the data."""
+        return "states"
+
+    @property
+    def version(self) -> str:
+        """Return a text that identifies the data."""
+        return f"1 {TOLERANCE} {CERTAIN} {DRAWN_S} {GRID_S}"
+
+    def fold(self) -> _WatchedFold:
+        """Return the fold of a new run."""
+        return _WatchedFold()
+
+    def of(self, run: RunSummary) -> Seen:
+        """Return the counts and the curves of a run."""
+        kept = run.watched[self.name]
+        return Seen(
+            pairs={kind: Pairs(**kept["pairs"][kind]) for kind in KINDS},
+            queue=kept["queue"],
+            estimate=kept["estimate"],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairs:
+    """Counts of pairs of one kind.
+
+    The first index of a confusion is the state by the sender's times, the second the true state;
+    both are positions in `STATES`.
+    """
+
+    by_delay: Sequence[Sequence[int]]
+    """Confusion of the state by D."""
+    by_round_trip: Sequence[Sequence[int]]
+    """Confusion of the state by the change of the round-trip time."""
+    by_joining: Sequence[Sequence[int]]
+    """Confusion of the state by D if it began at the bottleneck, behind the access line."""
+    farther: int
+    """Number of pairs in which D differs from the change of the queue by more than `CERTAIN`."""
+    farther_by_joining: int
+    """Number of these pairs if D began at the bottleneck."""
+
+    @property
+    def count(self) -> int:
+        """Number of pairs."""
+        return sum(map(sum, self.by_delay))
+
+
+def agreeing(confusion: Sequence[Sequence[int]]) -> int:
+    """Number of pairs with the true state.
+
+    >>> agreeing([[3, 1, 0], [0, 5, 0], [0, 0, 2]])
+    10
+    """
+    return sum(confusion[at][at] for at in range(len(STATES)))
+
+
+def opposite(confusion: Sequence[Sequence[int]]) -> int:
+    """Number of pairs in which a queue that drains is estimated to fill, or the reverse.
+
+    >>> opposite([[3, 1, 4], [0, 5, 0], [6, 0, 2]])
+    10
+    """
+    return confusion[0][-1] + confusion[-1][0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """Result of a run."""
+
+    pairs: Mapping[Kind, Pairs]
+    queue: Sequence[tuple[float, float]]
+    """Times and values of the sampled queue in packets of 1000 bytes, in the part `DRAWN_S`."""
+    estimate: Sequence[tuple[float, float, int]]
+    """Packets sent in this part, each with three values.
+
+    The values are the time of sending, the sum of D since the first packet of the run, in packets,
+    and the state by D against the packet before, as a position in `STATES`.
+    """
+
+
+class _WatchedFold:
+    def __init__(self) -> None:
+        self._queue: list[tuple[Array, Array]] = []
+        self._busy_until = 0.0
+        self._sent: dict[int, tuple[float, float]] = {}
+        self._came: dict[int, float] = {}
+        self._reports: dict[int, int] = {}
+        self._reported: dict[int, float] = {}
+        self._last = -1
+
+    def add(self, batch: Batch) -> None:
+        import polars as pl
+
+        queue = batch.samples.filter(pl.col("quantity").cast(pl.String) == "queue_bytes")
+        self._queue.append((queue["time_s"].to_numpy(), queue["value"].to_numpy()))
+        names = ("workload", "event", "from")
+        rows = batch.packets.filter(
+            (pl.col("from").cast(pl.String) == "receiver") | (pl.col("payload_bytes") > 0)
+        ).select("time_s", "packet", *(pl.col(name).cast(pl.String) for name in names))
+        for time_s, packet, workload, event, end in rows.rows():
+            self._packet(time_s, packet, event, end, ours=workload == paper.SOURCE)
+
+    def _packet(self, time_s: float, packet: int, event: str, end: str, *, ours: bool) -> None:
+        if end == "sender" and event == "sent":
+            # All traced data use the access line, in the order of sending.
+            self._busy_until = max(self._busy_until, time_s) + 8 * paper.PACKET / ACCESS_BPS
+            if ours:
+                self._sent[packet] = time_s, self._busy_until + ACCESS_S
+        elif not ours:
+            return
+        elif end == "sender" and event == "arrived":
+            self._came[packet] = time_s
+            self._last = packet
+        elif end == "receiver" and event == "sent":
+            # Each packet is acknowledged when it arrives.
+            self._reports[packet] = self._last
+        elif end == "receiver" and event == "arrived":
+            self._reported[self._reports[packet]] = time_s
+
+    def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> dict[str, Any]:  # noqa: ARG002
+        known = sorted(self._came.keys() & self._reported.keys())
+        sent, joined = (np.array([self._sent[each][at] for each in known]) for at in (0, 1))
+        came = np.array([self._came[each] for each in known])
+        reported = np.array([self._reported[each] for each in known])
+        times, held = (np.concatenate(each) for each in zip(*self._queue, strict=True))
+        held = held / paper.PACKET
+        found = _Times(
+            sent=sent,
+            joined=joined,
+            came=came,
+            reported=reported,
+            # The last sample before the packet joins: the queue that it meets.
+            queue=held[np.searchsorted(times, joined) - 1],
+        )
+        begins, ends = DRAWN_S
+        grid = np.arange(begins, min(ends, times[-1]) if times.size else 0.0, GRID_S)
+        waited = (came - sent - (came - sent)[:1]) / PACKET_S
+        states = state(np.diff(waited, prepend=waited[:1]))
+        drawn = (sent >= begins) & (sent < ends)
+        return {
+            "pairs": {
+                kind: found.pairs(places)
+                for kind, places in (
+                    ("reports", np.arange(len(known))),
+                    ("windows", windows(sent, reported)),
+                )
+            },
+            "queue": [
+                (round(at, 6), value)
+                for at, value in zip(
+                    grid.tolist(),
+                    held[np.searchsorted(times, grid, side="right") - 1].tolist(),
+                    strict=True,
+                )
+            ],
+            "estimate": [
+                (round(at, 6), round(value, 6), which)
+                for at, value, which in zip(
+                    sent[drawn].tolist(),
+                    waited[drawn].tolist(),
+                    states[drawn].tolist(),
+                    strict=True,
+                )
+            ],
+        }
+
+
+def windows(sent_s: Array, reported_s: Array) -> NDArray[np.int64]:
+    """First packet of each window: the first one sent after the report of the one before had come.
+
+    >>> windows(np.array([0.0, 0.1, 1.0, 1.2, 2.0]), np.array([1.0, 1.1, 2.0, 2.1, 3.0])).tolist()
+    [0, 2, 4]
+    """
+    places, at = [], 0
+    while at < len(sent_s):
+        places.append(at)
+        at = max(at + 1, int(np.searchsorted(sent_s, reported_s[at])))
+    return np.array(places, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Times:
+    """Times of the reported packets in seconds, in the order of sending, and the queue they met."""
+
+    sent: Array
+    joined: Array
+    came: Array
+    reported: Array
+    queue: Array
+
+    def pairs(self, places: NDArray[np.int64]) -> dict[str, Any]:
+        """Count the pairs of successive packets among those at ``places``."""
+
+        def change(values: Array) -> Array:
+            return np.asarray(np.diff(values[places]))
+
+        def farther(delay: Array) -> int:
+            return int((np.abs(delay - true) > CERTAIN + ROUNDING).sum())
+
+        true = change(self.queue)
+        delay = change(self.came - self.sent) / PACKET_S
+        behind = change(self.came - self.joined) / PACKET_S
+        return {
+            "by_delay": confusion(delay, true),
+            "by_round_trip": confusion(change(self.reported - self.sent) / PACKET_S, true),
+            "by_joining": confusion(behind, true),
+            "farther": farther(delay),
+            "farther_by_joining": farther(behind),
+        }
+
+
+def confusion(estimated: Array, true: Array) -> list[list[int]]:
+    """Count pairs by estimated and by true state, from changes in packets.
+
+    >>> confusion(np.array([1.0, 0.4, -0.6]), np.array([1.0, 0.0, 0.0]))
+    [[1, 0, 0], [0, 1, 0], [0, 1, 0]]
+    """
+    a, b = state(estimated), state(true)
+    each = range(len(STATES))
+    return [[int(((a == row) & (b == column)).sum()) for column in each] for row in each]
+
+
+def state(change: Array) -> NDArray[np.int64]:
+    """Return the positions in `STATES` of changes in packets.
+
+    >>> [STATES[at] for at in state(np.array([0.6, 0.5, -0.5, -1.0]))]
+    ['filling', 'maintaining', 'maintaining', 'draining']
+    """
+    limit = TOLERANCE + ROUNDING
+    return np.where(change > limit, 0, np.where(change < -limit, 2, 1))
+
+
+WATCHED = Watched()
+
+NETWORKS = CONGESTED
+DRAWN = ("alone", "back")
+"""Networks in the figures."""
+
+
+def _scenario(way: Way) -> Scenario:
+    beside = way.scenario.workload[1:]
+    # Packets of the other flow on the access line delay those of the Santa Cruz flow.
+    traced = tuple(each.name for each in beside if each.from_ == "a")
+    return replace(
+        way.scenario,
+        samples=Samples(every=f"{1e3 * EVERY_S:g}ms", links=(paper.FORWARD,)),
+        trace=(paper.SOURCE, *traced),
+    )
+
+
+def exhibits() -> tuple[Exhibit, ...]:
+    """Return Fig. 4."""
+    cases = {
+        each.key: Case(scenario=_scenario(each), watches=(WATCHED,), classes=False)
+        for each in NETWORKS
+    }
+
+    def build(runs: Runs) -> Part:
+        found = {key: [WATCHED.of(run) for run in runs.of(case)] for key, case in cases.items()}
+        return Part(
+            figures=tuple(
+                _curves(each, found[each.key][0]) for each in NETWORKS if each.key in DRAWN
+            ),
+            tables=(_confusions("reports", found), _confusions("windows", found), _summary(found)),
+            findings=tuple(_claims(found)),
+        )
+
+    return (
+        Exhibit(
+            key="states",
+            section=SECTION,
+            cases=tuple(cases.values()),
+            build=build,
+            shown={"Fig. 4, Reno on the return path": cases["back"].scenario},
+        ),
+    )
+
+
+AllSeen = Mapping[str, Sequence[Seen]]
+"""Results of the runs, by the key of the network."""
+
+
+def _curves(way: Way, run: Seen) -> Figure:
+    lines = [
+        series(
+            "queue",
+            "queue, sampled",
+            [at for at, _ in run.queue],
+            [judge.exact(round(value, 4)) for _, value in run.queue],
+            style="step",
+        )
+    ]
+    for place, name in enumerate(STATES):
+        points = [
+            judge.exact(round(value, 4)) if which == place else None
+            for _, value, which in run.estimate
+        ]
+        lines.append(
+            series(
+                name,
+                f"sum of D, {name}",
+                [at for at, _, _ in run.estimate],
+                points,
+                style="point",
+            )
+        )
+    return Figure(
+        key=f"states-queue-{way.key}",
+        title=f"Queue of the bottleneck, and its states by D: {way.label}",
+        source=f"{paper.SHORT}, Fig. 4",
+        caption=f"Two seconds of the first run. Each point is a packet whose report came. Its height is the sum of "
+        f"all D since the first packet, in packets of {PACKET_MS:.2f} ms: the queue that the packet met, as the "
+        "sender knows it. Its shape is the state by D against the packet before. The sampled queue includes the "
+        "packet that has just joined, and all of the packet in transmission.",
+        x=Axis(label="time", unit="s", scale="linear", low=DRAWN_S[0], high=DRAWN_S[1]),
+        y=WAITING,
+        series=tuple(lines),
+    )
+
+
+def _percent(hits: Sequence[float], of: Sequence[float]) -> TableCell:
+    found = stats.share(hits, of)
+    return TableCell(ours=None if found is None else found.scaled(100.0), published=None, unit="%")
+
+
+def _confusions(kind: Kind, found: AllSeen) -> Table:
+    rows = []
+    for each in NETWORKS:
+        pairs = [run.pairs[kind] for run in found[each.key]]
+        rows += [
+            Row(
+                label=f"{each.label}: {name} by D",
+                cells=tuple(
+                    _percent(
+                        [run.by_delay[row][column] for run in pairs], [run.count for run in pairs]
+                    )
+                    for column in range(len(STATES))
+                ),
+            )
+            for row, name in enumerate(STATES)
+        ]
+    return Table(
+        key="states" if kind == "reports" else f"states-{kind}",
+        title=f"State of the queue by D and as it was: pairs {WORDS[kind]}",
+        source=f"{paper.SHORT}, Fig. 4",
+        caption="Pairs of packets in per cent of the network's pairs. The true state is the change of the "
+        "bottleneck's queue, sampled every 0.1 ms, from the moment when the first packet joins it to that of "
+        "the second. A change of up to half a packet, or half its transmission time, is maintaining.",
+        columns=("network, state by D", *(f"queue {name}" for name in STATES)),
+        rows=tuple(rows),
+    )
+
+
+def _summary(found: AllSeen) -> Table:
+    rows = []
+    for each in NETWORKS:
+        for kind, name in KINDS.items():
+            pairs = [run.pairs[kind] for run in found[each.key]]
+            counts = [run.count for run in pairs]
+            rows.append(
+                Row(
+                    label=f"{each.label}: {name}",
+                    cells=(
+                        TableCell(ours=stats.mean(counts, possible=stats.POSITIVE), published=None),
+                        _percent([agreeing(run.by_delay) for run in pairs], counts),
+                        _percent([opposite(run.by_delay) for run in pairs], counts),
+                        _percent([run.farther for run in pairs], counts),
+                        _percent([agreeing(run.by_joining) for run in pairs], counts),
+                        _percent([agreeing(run.by_round_trip) for run in pairs], counts),
+                        _percent([opposite(run.by_round_trip) for run in pairs], counts),
+                    ),
+                )
+            )
+    return Table(
+        key="states-agreement",
+        title="Agreement of the state by D, and by the round trip, with that of the queue",
+        source=f"{paper.SHORT}, Fig. 4",
+        caption="True: pairs in which the estimated state is that of the queue. Opposite: draining instead of filling, "
+        "or the reverse. Farther: D differs from the change of the queue by more than a packet.",
+        columns=(
+            "network, pairs",
+            "pairs in a run",
+            "D: true",
+            "D: opposite",
+            "D: farther",
+            "D behind access: true",
+            "round trip: true",
+            "round trip: opposite",
+        ),
+        rows=tuple(rows),
+        notes=(
+            (
+                "The queue is sampled as a number of whole packets. D also shows how much of the packet in "
+                "transmission is left, so the two differ by up to a packet, and their states where one is near "
+                "half a packet. If a packet joins when another one leaves, the sample is with or without the latter."
+            ),
+            (
+                "D includes the wait on the access line: 0.8 ms for each packet of a burst, such as traffic on the "
+                "return path causes. D behind the access line is without this wait, which the sender cannot tell "
+                "apart. Farther is farther than a packet, the sampling interval and an acknowledgment."
+            ),
+            (
+                "With traffic on the return path, acknowledgments arrive in groups, and the packets that they "
+                "release in bursts. The queue changes from one packet to the next more often than without, so more "
+                "pairs are near half a packet."
+            ),
+        ),
+    )
+
+
+def _claims(found: AllSeen) -> Iterator[Finding]:
+    where = "section 3.1.2, Fig. 4"
+    for kind in KINDS:
+        every = [run.pairs[kind] for runs in found.values() for run in runs]
+        wrong = sum(run.count - agreeing(run.by_delay) for run in every)
+        yield judge.finding(
+            key="states-always" if kind == "reports" else f"states-always-{kind}",
+            claim="D shows whether the bottleneck queue is filling, draining or maintaining: pairs "
+            f"{WORDS[kind]}, all three networks (those with another state)",
+            source=where,
+            published="none",
+            judged=judge.is_none(wrong, sum(run.count for run in every)),
+        )
+    for each in NETWORKS:
+        pairs = [run.pairs[kind] for run in found[each.key] for kind in KINDS]
+        yield judge.finding(
+            key=f"states-opposite-{each.key}",
+            claim="D never shows a queue that drains as filling, or the reverse: "
+            f"{each.label}, pairs of both kinds",
+            source=where,
+            published="none",
+            judged=judge.is_none(
+                sum(opposite(run.by_delay) for run in pairs), sum(run.count for run in pairs)
+            ),
+        )
+    pairs = [run.pairs["reports"] for run in found["back"]]
+    better = [
+        100.0 * (agreeing(run.by_delay) - agreeing(run.by_round_trip)) / run.count
+        for run in pairs
+        if run.count
+    ]
+    yield judge.finding(
+        key="states-not-by-round-trip",
+        claim="With traffic on the return path, D gives the state of the queue in more pairs than the change of "
+        "the round-trip time (successive reports)",
+        source="section 3.1.1",
+        published="impossible with RTT measurements",
+        judged=judge.is_above(stats.mean(better), 0.0, "percentage points"),
+    )
+    every = [run.pairs[kind] for runs in found.values() for run in runs for kind in KINDS]
+    yield judge.finding(
+        key="states-within-a-packet",
+        claim="Behind the access line, D in packets is the change of the queue to within the packet in "
+        "transmission, so that states differ only by the count in whole packets (pairs in which it is not)",
+        source=OWN,
+        published="",
+        judged=judge.is_none(
+            sum(run.farther_by_joining for run in every), sum(run.count for run in every)
+        ),
+    )
