@@ -50,7 +50,7 @@ pub struct Stack {
     /// Connections that may have a segment to send at once.
     send_queue: VecDeque<ConnectionId>,
     /// Connections whose only pending output can be deferred: a plain acknowledgment, or more data
-    /// of a large window (`tcp::Readiness`).
+    /// of a large window (`tcp::Connection::may_defer`).
     deferrable_queue: VecDeque<ConnectionId>,
     /// Connections with pending events for the application.
     event_queue: VecDeque<ConnectionId>,

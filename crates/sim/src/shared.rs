@@ -1,7 +1,7 @@
 //! Simulation state that all flows share, and the operations on one flow that use it.
 
 use link::Outcome;
-use tcp::{Event, LossEvent, Readiness, Repair};
+use tcp::{Event, LossEvent, Repair};
 use units::{Duration, Instant};
 use wire::Segment;
 
@@ -189,7 +189,7 @@ impl Shared {
                 self.recorder.on_link_outcome(now, flow, &packet(), outcome);
             }
             flow.in_network += u32::from(outcome.is_accepted());
-            if flow.end(end).readiness() == Readiness::Idle {
+            if flow.end(end).is_idle() {
                 break;
             }
         }

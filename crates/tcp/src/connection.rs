@@ -25,7 +25,6 @@ mod timers;
 use host_timers::HostTimers;
 pub use icmp::IcmpError;
 pub(crate) use opening::Opening;
-pub use readiness::Readiness;
 pub(crate) use timers::Timers;
 
 /// One TCP connection as a state machine over sequence numbers. It performs no I/O and reads no
@@ -55,8 +54,8 @@ pub(crate) use timers::Timers;
 /// - output: [`poll_transmit`](Self::poll_transmit),
 ///   [`poll_acknowledgment`](Self::poll_acknowledgment),
 ///   [`note_if_drained`](Self::note_if_drained), [`poll_event`](Self::poll_event).
-/// - cheap tests before output: [`readiness`](Self::readiness), [`has_event`](Self::has_event),
-///   [`is_ack_due`](Self::is_ack_due).
+/// - cheap tests before output: [`is_idle`](Self::is_idle), [`may_defer`](Self::may_defer),
+///   [`has_event`](Self::has_event), [`is_ack_due`](Self::is_ack_due).
 /// - state of the connection: [`state`](Self::state), [`negotiated`](Self::negotiated),
 ///   [`readable`](Self::readable), [`writable`](Self::writable),
 ///   [`unacknowledged`](Self::unacknowledged), [`smss`](Self::smss), [`memory`](Self::memory),

@@ -44,7 +44,7 @@ mod timeout;
 
 pub use bytes::ByteStream;
 pub use config::{Challenges, Config, DelayedAck, KeepAlive, Negotiated, RttSamples, Timeouts};
-pub use connection::{Connection, IcmpError, Readiness};
+pub use connection::{Connection, IcmpError};
 pub use event::{Accepted, CallError, CloseReason, Event, LossEvent, Repair};
 pub use send::{SendState, SendStatistics};
 pub use state::State;

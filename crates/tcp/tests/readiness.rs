@@ -1,11 +1,11 @@
-//! Deferrable segments: a connection that reports [`Readiness::Deferrable`] sends the same segments,
+//! Deferrable segments: a connection for which [`Connection::may_defer`] is true sends the same segments,
 //! whether or not it is drained between segments that arrived together.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tcp::{Config, Connection, DelayedAck, Negotiated, Readiness};
+use tcp::{Config, Connection, DelayedAck, Negotiated};
 use units::{Duration, Instant};
 use wire::{Control, Flags, Mss, Options, Segment, SeqNum, UnscaledWindow, WindowScale};
 
@@ -65,7 +65,7 @@ fn run(name: &str, groups: &[Vec<u32>], at_once: bool) -> (Vec<Vec<Sent>>, usize
         for segments in group {
             bytes = (bytes + segments * 1000).min(arrived);
             connection.on_segment(&acknowledgment(bytes), now);
-            let deferrable = connection.readiness() == Readiness::Deferrable;
+            let deferrable = connection.may_defer();
             deferred += usize::from(deferrable);
             if at_once || !deferrable {
                 drain(&mut connection, &mut sent, now);
@@ -112,7 +112,7 @@ fn duplicates(groups: &[Vec<u32>], every: u8, at_once: bool) -> (BTreeMap<u32, u
             let segment =
                 Segment { seq: IRS + 1 + number * 1000, payload_len: 1000, ..acknowledgment(0) };
             connection.on_segment(&segment, now);
-            let deferrable = connection.readiness() == Readiness::Deferrable;
+            let deferrable = connection.may_defer();
             deferred += usize::from(deferrable);
             if at_once || !deferrable {
                 drain(&mut connection, now);

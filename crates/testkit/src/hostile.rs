@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tcp::{ByteStream, Config, Connection, IcmpError, Negotiated, Readiness, State};
+use tcp::{ByteStream, Config, Connection, IcmpError, Negotiated, State};
 use units::{Duration, Instant};
 use wire::{
     AckWindow, Arrival, Control, CopyNumber, Flags, Mss, Options, Reports, SackBlocks, SantaCruz,
@@ -308,7 +308,7 @@ impl Victim {
         let mut sent = 0;
         let mut drained = false;
         loop {
-            let silent = self.stream.readiness() == Readiness::Idle;
+            let silent = self.stream.is_idle();
             let Some(segment) = self.stream.poll_transmit(self.now, &mut self.payload) else {
                 break;
             };

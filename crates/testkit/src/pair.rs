@@ -13,7 +13,7 @@ pub use user::Plan;
 
 use std::sync::Arc;
 
-use tcp::{ByteStream, CloseReason, Config, Connection, Event, Readiness};
+use tcp::{ByteStream, CloseReason, Config, Connection, Event};
 use thiserror::Error;
 use units::Instant;
 use wire::{SeqNum, WindowScale};
@@ -255,8 +255,7 @@ impl Pair {
     fn drain(&mut self, end: End) -> Result<(), String> {
         let side = &mut self.sides[end.index()];
         loop {
-            let (before, silent) =
-                (side.stream.send_state(), side.stream.readiness() == Readiness::Idle);
+            let (before, silent) = (side.stream.send_state(), side.stream.is_idle());
             let Some(segment) = side.stream.poll_transmit(self.now, &mut self.payload) else {
                 break;
             };

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use tcp::{CloseReason, Config, Connection, Event, Readiness, State};
+use tcp::{CloseReason, Config, Connection, Event, State};
 use testkit::notation::Origins;
 use units::{Duration, Instant};
 use wire::{Control, Flags, Mss, Options, Segment, SeqNum, UnscaledWindow};
@@ -162,7 +162,7 @@ impl Rig {
 
     fn drain(&mut self) {
         loop {
-            let silent = self.connection.readiness() == Readiness::Idle;
+            let silent = self.connection.is_idle();
             let Some(segment) = self.connection.poll_transmit(self.now) else { break };
             assert!(!silent, "sent what it did not have: {}", OURS.show(&segment));
             if segment.control != Control::Rst {

@@ -2,7 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
-use tcp::{Readiness, State};
+use tcp::State;
 use units::Instant;
 
 use super::{AcceptState, Stack};
@@ -47,19 +47,15 @@ impl Stack {
             // The deadline is computed when the connection leaves the send queue.
             return;
         }
-        match slot.stream.readiness() {
-            Readiness::Urgent => {
+        if !slot.stream.is_idle() {
+            if !slot.stream.may_defer() {
                 slot.in_send_queue = true;
                 self.send_queue.push_back(slot.id);
-                return;
-            }
-            Readiness::Deferrable if !slot.in_deferrable_queue => {
+            } else if !slot.in_deferrable_queue {
                 slot.in_deferrable_queue = true;
                 self.deferrable_queue.push_back(slot.id);
-                return;
             }
-            Readiness::Deferrable => return,
-            Readiness::Idle => {}
+            return;
         }
         let Limits { idle, lifetime, .. } = self.config.limits;
         let deadline = slot.deadline(idle, lifetime);

@@ -8,7 +8,6 @@
 //! Links with random loss are excluded: their random draws would be assigned to other packets.
 
 use link::Buffer;
-use tcp::Readiness;
 use units::Instant;
 use wire::Segment;
 
@@ -81,7 +80,7 @@ impl Shared {
                 flow.read(arrival);
                 self.receiver_send_ahead(arrival, slot, flow);
             }
-            if flow.sender.readiness() == Readiness::Idle {
+            if flow.sender.is_idle() {
                 return;
             }
         }
@@ -107,7 +106,7 @@ impl Shared {
         if let Some(acknowledgment) = flow.receiver.poll_acknowledgment(at) {
             self.receiver_send_segment(at, hop, slot, flow, acknowledgment);
         }
-        if flow.receiver.readiness() != Readiness::Idle || flow.receiver.has_event() {
+        if !flow.receiver.is_idle() || flow.receiver.has_event() {
             self.receiver_send_rest(at, slot, flow);
         }
     }
