@@ -94,7 +94,7 @@ def lossy(sender: str, *, handshake: bool = True) -> Scenario:
 
 def cases() -> Iterator[Case]:
     """Every way to recover, every place, whole packets and cut ones; the paper's own scenario."""
-    for sender in ("tahoe", "reno", "reno+newreno", "reno+sack", "reno+sack1"):
+    for sender in ("tahoe", "reno", "reno+newreno", "reno+sack", "reno+sack1", "reno+fack"):
         yield Case(
             what=f"{sender}, fixed-size framing", scenario=lossy(f"{sender} / fs(n=4) / iw=1")
         )

@@ -63,6 +63,8 @@ class Transfer:
     fast_retransmits: int
     timeouts: int
     sent_packets: int
+    outside: bool = False
+    """Whether ns-2's Fack stayed in a recovery that is over for the paper."""
 
 
 class Ns2Error(RuntimeError):
@@ -111,7 +113,8 @@ def run_masks(
 ) -> list[Transfer]:
     """Flows, each alone on its line: how many packets, and which of those that the line carries are lost.
 
-    ``sender`` is ``sack1``, ``tahoe`` or ``vegas``, whose fast retransmits ns-2 does not count.
+    ``sender`` is a name of masks.tcl: ``sack1``, ``tahoe``, ``fack``, ``fack-shipped``, whose
+    timeouts ns-2 counts as fast retransmits, or ``vegas``, whose fast retransmits it does not count.
     ``at_once`` flows share a process: ns-2 works out all routes first, in time that grows with its
     square.
     """
@@ -136,6 +139,7 @@ def run_masks(
                 fast_retransmits=int(rows[i][1]),
                 timeouts=int(rows[i][2]),
                 sent_packets=int(rows[i][3]),
+                outside=rows[i][4:] == ["1"],
             )
             for i in range(len(part))
         ]

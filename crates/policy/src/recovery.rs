@@ -4,16 +4,18 @@
 //! restarts. Reno counts each duplicate as a segment that left the network, and ends with the first
 //! new acknowledgment. NewReno (RFC 6582) treats an acknowledgment below the recovery point as
 //! another hole. SACK (RFC 6675) uses the scoreboard. So does its predecessor SACK1, which counts
-//! acknowledgments to estimate the data in the network. TCP Santa Cruz lets the detector decide
-//! what is lost.
+//! acknowledgments to estimate the data in the network, and FACK, which derives that estimate from
+//! the highest report. TCP Santa Cruz lets the detector decide what is lost.
 
 mod ack_window;
+mod fack;
 mod new_reno;
 mod reno;
 mod sack;
 mod sack1;
 
 pub use ack_window::AckWindow;
+pub use fack::Fack;
 pub use new_reno::NewReno;
 pub use reno::Reno;
 pub use sack::SackPipe;
@@ -114,6 +116,8 @@ pub enum AnyRecovery {
     SackPipe(SackPipe),
     /// SACK1 (Fall and Floyd 1996).
     Sack1(Sack1),
+    /// FACK (Mathis and Mahdavi 1996).
+    Fack(Fack),
     /// TCP Santa Cruz (Parsa and Garcia-Luna-Aceves 1999).
     AckWindow(AckWindow),
 }
@@ -125,6 +129,7 @@ macro_rules! each {
             Self::NewReno($inner) => $call,
             Self::SackPipe($inner) => $call,
             Self::Sack1($inner) => $call,
+            Self::Fack($inner) => $call,
             Self::AckWindow($inner) => $call,
         }
     };

@@ -73,6 +73,8 @@ pub enum LossResponse {
     Sack,
     /// SACK scoreboard as in ns-2's `TCP/Sack1` (Fall and Floyd 1996).
     Sack1,
+    /// SACK scoreboard and forward acknowledgments (Mathis and Mahdavi 1996).
+    Fack,
     /// ACK window of TCP Santa Cruz; like `Sack` if the peer does not support it.
     AckWindow,
 }
@@ -170,6 +172,7 @@ impl SenderPolicy {
             }
             (LossResponse::Sack | LossResponse::AckWindow, _) => AnyDetector::Sack(Sack::RFC),
             (LossResponse::Sack1, _) => AnyDetector::Sack(Sack::COUNTING),
+            (LossResponse::Fack, _) => AnyDetector::Sack(Sack::FORWARD),
             _ => AnyDetector::DupAck(DupAck::default()),
         }
     }
@@ -190,12 +193,19 @@ impl SenderPolicy {
                 Some(AnyRecovery::SackPipe(recovery::SackPipe::default()))
             }
             (LossResponse::Sack1, _) => Some(AnyRecovery::Sack1(recovery::Sack1::default())),
+            (LossResponse::Fack, _) => Some(AnyRecovery::Fack(recovery::Fack::default())),
         }
     }
 
     /// Returns whether the sender uses reports of out-of-order data.
     pub fn wants_sack(&self) -> bool {
-        matches!(self.loss, LossResponse::Sack | LossResponse::Sack1 | LossResponse::AckWindow)
+        match self.loss {
+            LossResponse::Tahoe | LossResponse::Reno | LossResponse::NewReno => false,
+            LossResponse::Sack
+            | LossResponse::Sack1
+            | LossResponse::Fack
+            | LossResponse::AckWindow => true,
+        }
     }
 
     /// Returns whether consecutive expiries back off the retransmission timer, which here also
@@ -228,6 +238,18 @@ mod tests {
             matches!(sack.detector(Feedback::Cumulative), AnyDetector::DupAck(_)),
             "as reno+sack without SACK"
         );
+    }
+
+    /// As `reno+sack`, it is NewReno where SACK is not negotiated.
+    #[test]
+    fn fack_needs_sack() {
+        let fack: SenderPolicy = "reno+lt+er+fack / vs(n=4) / iw=1".parse().unwrap();
+        assert_eq!(fack.to_string(), "reno+fack+lt+er / vs(n=4) / iw=1");
+        assert!(fack.wants_sack() && !fack.wants_santa_cruz());
+        assert!(matches!(fack.detector(Feedback::Sack), AnyDetector::Sack(Sack::FORWARD)));
+        assert!(matches!(fack.recovery(Feedback::Sack), Some(AnyRecovery::Fack(_))));
+        assert!(matches!(fack.detector(Feedback::Cumulative), AnyDetector::DupAck(_)));
+        assert!(matches!(fack.recovery(Feedback::Cumulative), Some(AnyRecovery::NewReno(_))));
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Run, network};
 
-const STACKS: [&str; 5] = ["tahoe", "reno", "reno+newreno", "reno+sack", "reno+sack1"];
+const STACKS: [&str; 6] = ["tahoe", "reno", "reno+newreno", "reno+sack", "reno+sack1", "reno+fack"];
 const FRAMINGS: [&str; 3] = ["full", "vs(n=4)", "fs(n=4)"];
 /// 28 full-sized segments, or more smaller ones.
 const SIZE: u64 = 40_000;

@@ -41,7 +41,7 @@ fn millis(range: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {
 prop_compose! {
     /// Any sender policy.
     pub fn sender()(
-        control in select(vec!["tahoe", "reno", "reno+newreno", "reno+sack", "reno+sack1", "reno+ackwindow", "vegas", "vegas+newreno", "vegas+sack", "santa-cruz", "fixed(n=6)+sack"]),
+        control in select(vec!["tahoe", "reno", "reno+newreno", "reno+sack", "reno+sack1", "reno+fack", "reno+ackwindow", "vegas", "vegas+newreno", "vegas+sack", "vegas+fack", "santa-cruz", "fixed(n=6)+sack"]),
         limited_transmit in any::<bool>(),
         early in select(vec!["", "", "+er", "+er-bytes"]),
         byte_counting in any::<bool>(),

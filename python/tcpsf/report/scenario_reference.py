@@ -42,14 +42,15 @@ How values are written:
 SENDERS = """\
 ## Senders
 
-`<congestion>[+newreno|+sack|+sack1|+ackwindow][+lt][+er][+abc] / <segmenter> / iw=N[, lw=N]`
+`<congestion>[+newreno|+sack|+sack1|+fack|+ackwindow][+lt][+er][+abc] / <segmenter> / iw=N[, lw=N]`
 
 | part | choices |
 | --- | --- |
 | congestion control | `tahoe`, `reno`, `vegas(alpha=1, beta=3, gamma=1)`, `santa-cruz(n=1.5, delta=0.25)`, \
 `fixed(n=N)`: a constant window of N segments |
 | loss recovery | without an addition as the name says (RFC 5681); `+newreno`: RFC 6582; `+sack`: RFC 6675; \
-`+sack1`: ns-2's `TCP/Sack1`; `+ackwindow`, which `santa-cruz` implies: TCP Santa Cruz |
+`+sack1`: ns-2's `TCP/Sack1`; `+fack`: FACK (Mathis and Mahdavi 1996); \
+`+ackwindow`, which `santa-cruz` implies: TCP Santa Cruz |
 | `+lt` | Limited Transmit, RFC 3042 |
 | `+er`, `+er-bytes` | Early Retransmit, RFC 5827, by segments or by bytes |
 | `+abc` | Appropriate Byte Counting with L = 2, RFC 3465 |

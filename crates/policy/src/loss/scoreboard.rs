@@ -239,6 +239,13 @@ impl Scoreboard {
         self.marks.sacked >= threshold
     }
 
+    /// Number of segments from the first one to the highest reported one, with both; zero if none
+    /// is reported. Those of full size have `snd.fack - snd.una` bytes (FACK, Mathis and Mahdavi
+    /// 1996).
+    pub fn forward_segments(&self) -> u32 {
+        if self.marks.sacked > 0 { self.marks.highest + 1 } else { 0 }
+    }
+
     /// Number of segments that have been reported.
     pub fn sacked_segments(&self) -> u32 {
         self.marks.sacked
@@ -361,6 +368,19 @@ impl Scoreboard {
     /// Returns whether the first segment has been resent since recovery began.
     pub fn first_is_resent(&self) -> bool {
         self.marks.any() && self.segments.front().is_some_and(|segment| segment.is(Mark::Resent))
+    }
+
+    /// Returns whether data that was first sent after the retransmission of the first segment has
+    /// been reported, so that the retransmission is lost, too. The order of transmissions at the
+    /// same time is not known.
+    pub fn first_is_lost_again(&self) -> bool {
+        let Some(first) = self.segments.front().filter(|_| self.first_is_resent()) else {
+            return false;
+        };
+        self.marks.sacked > 0
+            && self.segments.get(self.marks.highest as usize).is_some_and(|highest| {
+                highest.sent_at() > first.sent_at() && !highest.is(Mark::Resent)
+            })
     }
 
     /// Returns the length of the contiguous run of lost, not resent segments that begins with the

@@ -1,7 +1,7 @@
 //! Text form of a combination of sender policies.
 //!
 //! ```text
-//! <congestion>[+newreno|+sack|+sack1|+ackwindow][+lt][+er|+er-bytes][+abc]
+//! <congestion>[+newreno|+sack|+sack1|+fack|+ackwindow][+lt][+er|+er-bytes][+abc]
 //!     / <segmenter> / iw=<window>[, lw=N]
 //!
 //! reno+sack / fs(n=4) / iw=1
@@ -42,6 +42,7 @@ impl fmt::Display for SenderPolicy {
             LossResponse::NewReno => f.write_str("+newreno")?,
             LossResponse::Sack => f.write_str("+sack")?,
             LossResponse::Sack1 => f.write_str("+sack1")?,
+            LossResponse::Fack => f.write_str("+fack")?,
             LossResponse::AckWindow if matches!(self.congestion, Congestion::SantaCruz(_)) => {}
             LossResponse::AckWindow => f.write_str("+ackwindow")?,
         }
@@ -197,7 +198,7 @@ pub struct ParseSenderError {
 
 impl ParseSenderError {
     /// Grammar and example of a sender name, for a hint.
-    pub const EXAMPLE: &str = "a sender is `<tahoe|reno|vegas|santa-cruz|fixed(n=N)>[+newreno|+sack|+sack1|+ackwindow][+lt][+er|+er-bytes][+abc] / <full|fs(n=4)|vs(n=4)> / iw=<1…10>`, \
+    pub const EXAMPLE: &str = "a sender is `<tahoe|reno|vegas|santa-cruz|fixed(n=N)>[+newreno|+sack|+sack1|+fack|+ackwindow][+lt][+er|+er-bytes][+abc] / <full|fs(n=4)|vs(n=4)> / iw=<1…10>`, \
          e.g. `reno+sack / fs(n=4) / iw=1`";
 }
 
@@ -252,6 +253,7 @@ fn parse_control(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
             "newreno" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::NewReno,
             "sack" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Sack,
             "sack1" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Sack1,
+            "fack" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Fack,
             "ackwindow" if policy.loss == LossResponse::Reno => {
                 policy.loss = LossResponse::AckWindow;
             }
@@ -263,7 +265,8 @@ fn parse_control(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
                 policy.early_retransmit = Some(EarlyRetransmit::Bytes);
             }
             "abc" if !policy.byte_counting => policy.byte_counting = true,
-            "newreno" | "sack" | "sack1" | "ackwindow" | "lt" | "er" | "er-bytes" | "abc" => {
+            "newreno" | "sack" | "sack1" | "fack" | "ackwindow" | "lt" | "er" | "er-bytes"
+            | "abc" => {
                 return Err(format!("`+{word}` cannot be combined with the preceding words"));
             }
             other => return Err(format!("unknown suffix `+{other}`")),
@@ -440,6 +443,7 @@ mod tests {
             Just(LossResponse::NewReno),
             Just(LossResponse::Sack),
             Just(LossResponse::Sack1),
+            Just(LossResponse::Fack),
             Just(LossResponse::AckWindow)
         ];
         let target =
@@ -564,6 +568,8 @@ mod tests {
                 "n is above 0 and at most 100, and delta at most n, not n=0.2, delta=0.25",
             ),
             ("santa-cruz(hold=on) / full / iw=2", "hold is `window` or `none`, not `on`"),
+            ("reno+sack+fack / full / iw=1", "`+fack` cannot be combined with the preceding words"),
+            ("tahoe+fack / full / iw=1", "`+fack` cannot be combined with the preceding words"),
             ("tahoe+sack / full / iw=1", "`+sack` cannot be combined with the preceding words"),
             ("vegas(alpha=4) / full / iw=1", "alpha, 4, is more than beta, 3"),
             ("vegas(gamma=0) / full / iw=1", "`0` is not a whole number from 1 to 64"),

@@ -72,7 +72,7 @@ impl Reader<'_> {
     }
 
     fn config(&mut self) -> Config {
-        const SENDERS: [&str; 10] = [
+        const SENDERS: [&str; 11] = [
             "reno+sack / full / iw=10",
             "reno+sack / fs(n=4) / iw=1",
             "reno+sack+lt / vs(n=4) / iw=1",
@@ -83,6 +83,7 @@ impl Reader<'_> {
             "fixed(n=6)+sack / full / iw=2",
             "vegas / full / iw=2",
             "vegas+sack / fs(n=4) / iw=1",
+            "reno+fack / fs(n=4) / iw=2",
         ];
         /// Senders with the option of TCP Santa Cruz.
         const SANTA_CRUZ: [&str; 4] = [

@@ -43,9 +43,10 @@ SENDERS: Mapping[str, str] = {
     "reno": "Reno",
     "reno+newreno": "NewReno",
     "reno+sack": "SACK",
+    "reno+fack": "FACK",
     "vegas": "Vegas",
 }
-"""Senders of the section; tcpsf has no FACK."""
+"""Senders of the section."""
 SIZES = (4000, 8000, 16_000, 32_000, 64_000, 128_000)
 RUNS = (1.0, 1.5, 2.0, 4.0)
 """Mean numbers of consecutive packets lost.
@@ -171,7 +172,7 @@ def _others(setting: Setting, runs: Runs) -> Part:
         key="other-senders",
         title="Senders other than Reno: median time with 5 % loss",
         source=f"{paper.SHORT}, section 7",
-        caption="The models describe only Reno. tcpsf does not implement FACK.",
+        caption="The models describe only Reno.",
         x=Axis(label="size", unit="bytes", scale="log"),
         y=Axis(label="time", unit="s", scale="log"),
         series=(

@@ -34,6 +34,38 @@ fn three_reported_segments_above_make_a_hole_lost() {
     assert_eq!(board.pipe(), 0);
 }
 
+/// FACK (Mathis and Mahdavi 1996): the distance `snd.fack - snd.una`, in segments.
+#[test]
+fn distance_to_the_highest_report() {
+    let mut board = board(&[100; 5]);
+    assert_eq!(board.forward_segments(), 0);
+    board.sack(range(300, 400));
+    assert_eq!(board.forward_segments(), 4);
+    board.sack(range(100, 200));
+    assert_eq!(board.forward_segments(), 4, "an older segment");
+    board.ack(SeqNum::new(200));
+    assert_eq!(board.forward_segments(), 2);
+}
+
+/// FACK: `snd.fack` exceeds the `snd.nxt` of the retransmission.
+#[test]
+fn reports_of_later_data_show_that_the_retransmission_is_lost() {
+    let at = Instant::from_nanos;
+    let mut board = board(&[100; 4]);
+    board.sack(range(100, 400));
+    board.mark_lost(1, true);
+    assert!(!board.first_is_lost_again(), "not retransmitted yet");
+    board.resend(SeqNum::new(0), 100, at(5));
+    board.push(SeqNum::new(400), 100, at(5), false);
+    board.push(SeqNum::new(500), 100, at(6), false);
+    board.sack(range(100, 500));
+    assert!(!board.first_is_lost_again(), "sent at the same time");
+    board.sack(range(100, 600));
+    assert!(board.first_is_lost_again());
+    board.ack(SeqNum::new(100));
+    assert!(!board.first_is_lost_again(), "it has arrived");
+}
+
 #[test]
 fn a_resent_segment_is_in_the_pipe_again() {
     let mut board = board(&[100; 4]);
@@ -311,6 +343,8 @@ proptest! {
             prop_assert_eq!(answers.map(|segment| segment.map(PlainSegment::from)), expected);
             prop_assert_eq!(board.first_is_resent(), plain.segments.first().is_some_and(PlainSegment::is_resent));
             prop_assert_eq!((board.pipe(), board.pipe_segments()), plain.pipe());
+            prop_assert_eq!(board.forward_segments() as usize, plain.forward_segments());
+            prop_assert_eq!(board.first_is_lost_again(), plain.first_is_lost_again());
             prop_assert_eq!((board.segments() as usize, board.is_empty()), (plain.segments.len(), plain.segments.is_empty()));
             for threshold in 0..6 {
                 prop_assert_eq!(board.first_is_lost(threshold), plain.first_is_lost(threshold));

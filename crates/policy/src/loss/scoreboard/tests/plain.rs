@@ -103,6 +103,16 @@ impl Plain {
         self.sacked_from(0) >= threshold
     }
 
+    pub(super) fn forward_segments(&self) -> usize {
+        self.segments.iter().rposition(|segment| segment.sacked).map_or(0, |highest| highest + 1)
+    }
+
+    pub(super) fn first_is_lost_again(&self) -> bool {
+        let highest = self.segments.iter().rfind(|segment| segment.sacked);
+        let (Some(first), Some(highest)) = (self.segments.first(), highest) else { return false };
+        first.resent && !highest.resent && highest.sent_at > first.sent_at
+    }
+
     pub(super) fn mark_lost(&mut self, threshold: u32, first: bool) {
         for index in 0..self.segments.len() {
             let lost = first && index == 0 || self.sacked_from(index) >= threshold;
