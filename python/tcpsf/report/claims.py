@@ -114,7 +114,9 @@ def _judgements(folder: Path, key: str) -> Iterator[Judgement]:
 def page(folder: Path, closest: Path) -> str:
     """Write the page from the reports of two folders."""
     found = judgements(folder)
-    other = {(each.report, each.key): each for key in READINGS for each in _judgements(closest, key)}
+    other = {
+        (each.report, each.key): each for key in READINGS for each in _judgements(closest, key)
+    }
     blocks = [INTRODUCTION, _summary(found, tuple(other.values()))]
     for part in catalogue.parts():
         here = [each for each in found if each.report == part.key and each.verdict != VERDICTS[0]]
@@ -169,13 +171,15 @@ def _row(each: Judgement, closest: Judgement | None) -> str:
 def main(words: Sequence[str]) -> int:
     """Print the page; exit status 2 if a report is missing."""
     if len(words) != 2:
-        print("usage: python -m tcpsf.report.claims FOLDER CLOSEST", file=sys.stderr)
+        sys.stderr.write("usage: python -m tcpsf.report.claims FOLDER CLOSEST\n")
         return 2
     try:
         sys.stdout.write(page(*map(Path, words)))
     except (OSError, json.JSONDecodeError, KeyError) as error:
-        print(f"error: cannot read the reports of `{' '.join(words)}`: {error}", file=sys.stderr)
-        print("hint: tcpsf reproduce all --full --out FOLDER makes them", file=sys.stderr)
+        sys.stderr.write(
+            f"error: cannot read the reports of `{' '.join(words)}`: {error}\n"
+            "hint: tcpsf reproduce all --full --out FOLDER makes them\n"
+        )
         return 2
     return 0
 
