@@ -43,7 +43,14 @@ class Simulation:
 class Emulation:
     """Both ends of an emulated link, ready for a command."""
 
-    def __new__(cls, settings_json: str, *, own: bool) -> Emulation: ...
+    def __new__(
+        cls,
+        settings_json: str,
+        *,
+        own: bool,
+        up: tuple[str, str, str, str] | None = None,
+        down: tuple[str, str, str, str] | None = None,
+    ) -> Emulation: ...
     @property
     def ends(self) -> tuple[str, str, str | None, str | None]: ...
     def run(

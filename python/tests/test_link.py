@@ -12,7 +12,10 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from conftest import Answer, Command
+from conftest import REPOSITORY, Answer, Command
+
+LOSSY = REPOSITORY / "scenarios" / "lossy-access.toml"
+ATM = REPOSITORY / "scenarios" / "atm-balanced-discard.toml"
 
 REFUSED = {
     "rate without a unit": (
@@ -100,6 +103,26 @@ REFUSED = {
         "cannot write `--json --no-offload`: `--no-offload` is not a file",
         "e.g. `--json FILE`",
     ),
+    "scenario without a link": (
+        ["--up-from", "lossy.toml"],
+        "cannot read `--up-from lossy.toml`: expected FILE:LINK",
+        "e.g. `--up-from scenarios/lossy-access.toml:access-down`",
+    ),
+    "unknown link": (
+        ["--from", f"{LOSSY}:middle"],
+        f"`--from {LOSSY}:middle`: there is no link `middle`",
+        "the scenario's links: `core-down`, `access-down`, `access-up`, `core-up`",
+    ),
+    "link of cells": (
+        ["--down-from", f"{ATM}:switch"],
+        f"`--down-from {ATM}:switch`: the link sends cells",
+        "a real link carries packets; take a link without `cells`",
+    ),
+    "no scenario": (
+        ["--from", "none.toml:link"],
+        "cannot read scenario `none.toml`: no such file",
+        "give a TOML file with a scenario, or `-` for standard input",
+    ),
     "packets on standard output": (
         ["--pcap", "-"],
         "cannot write `--pcap -`: standard output belongs to COMMAND",
@@ -151,6 +174,47 @@ def test_json_keeps_to_its_schema(tcpsf: Command, tmp_path: Path, offload: bool)
     assert found["settings"]["both"] == {"rate": "10mbit", "delay": "2ms"}
     assert found["settings"]["up"] == {"queue": "9kB"}
     assert found["settings"]["offload"] is offload
+
+
+DATAGRAMS = """
+import os, socket
+to = (os.environ["TCPSF_LINK_OUTSIDE"], 9)
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+    for number in range(300):
+        try:
+            sender.sendto(bytes(200), to)
+        except ConnectionRefusedError:
+            pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "same"),
+    [
+        (
+            ["--up-from", f"{LOSSY}:access-down", "--queue", "none"],
+            ["--up-rate", "2Mb/s", "--up-delay", "15ms", "--up-loss-burst", "0.02,1.5"],
+        ),
+        (
+            ["--from", f"{LOSSY}:access-down", "--up-loss", "0.3", "--queue", "none"],
+            ["--rate", "2Mb/s", "--delay", "15ms", "--up-loss", "0.3"],
+        ),
+    ],
+)
+def test_a_scenarios_link_is_that_of_the_options(
+    tcpsf: Command, tmp_path: Path, options: list[str], same: list[str]
+) -> None:
+    file = tmp_path / "link.json"
+    found = []
+    for words in (options, same):
+        command = [sys.executable, "-c", DATAGRAMS]
+        assert tcpsf("link", *words, "--seed", "5", "--json", str(file), "--", *command).status == 0
+        up = json.loads(file.read_text(encoding="utf-8"))["up"]
+        found.append({name: count for name, count in up.items() if name.startswith("dropped_loss")})
+        file.unlink()
+    assert found[0] == found[1]
+    if "--up-loss" in same:
+        assert found[0]["dropped_loss_packets"] > 50
 
 
 def test_text_is_talk(tcpsf: Command) -> None:

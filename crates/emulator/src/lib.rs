@@ -40,5 +40,5 @@ pub mod trace;
 pub use network::Ends;
 pub use report::Report;
 pub use run::{Emulation, EmulationError, Job};
-pub use settings::{Settings, SettingsError};
+pub use settings::{Settings, SettingsError, Template, Templates};
 pub use trace::{Capture, VantagePoint};

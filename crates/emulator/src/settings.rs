@@ -3,9 +3,10 @@
 //! Each direction has all options. A value under `both` applies to each direction without a value
 //! of its own. An error names the option as it was given.
 
+use link::atm::Framing;
 use link::{
-    Balanced, Buffer, Burst, CoDel, ConfigError, Discipline, Linear, LinkConfig, LossModel,
-    Measure, Probability, Red, Reorder,
+    Balanced, Buffer, Burst, CoDel, ConfigError, DelayChanges, Discipline, Linear, LinkConfig,
+    LossModel, Measure, Probability, Red, Reorder,
 };
 use serde::Deserialize;
 use thiserror::Error;
@@ -29,6 +30,26 @@ pub struct Settings {
     /// The devices use segmentation offload: the kernel may pass and accept up to 64 kB of a TCP
     /// stream at once. The link always works on packets.
     pub offload: bool,
+}
+
+/// The links of a scenario with which the directions begin. Options replace parts of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Templates {
+    /// The direction from the command to the outside.
+    pub up: Option<Template>,
+    /// The direction to the command.
+    pub down: Option<Template>,
+}
+
+/// A link of a scenario.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    /// The option that names the link, for errors.
+    pub option: String,
+    /// The option's value, for errors.
+    pub value: String,
+    /// The link.
+    pub link: LinkConfig,
 }
 
 /// An invalid setting.
@@ -117,6 +138,15 @@ impl Settings {
     /// # Errors
     /// If an option is unknown or has an invalid value.
     pub fn from_json(json: &str) -> Result<Self, SettingsError> {
+        Self::from_json_with(json, &Templates::default())
+    }
+
+    /// Reads settings from JSON as [`from_json`](Self::from_json) does. A direction with a template
+    /// has the template's value for each option that is not set.
+    ///
+    /// # Errors
+    /// If an option is unknown or has an invalid value, or if a template sends cells.
+    pub fn from_json_with(json: &str, templates: &Templates) -> Result<Self, SettingsError> {
         let raw: RawSettings = serde_json::from_str(json).map_err(|e| SettingsError {
             option: "settings".to_owned(),
             value: json.to_owned(),
@@ -128,14 +158,17 @@ impl Settings {
             let value = Value { option: "--mtu".to_owned(), text: mtu.to_string() };
             return Err(value.error(&format!("it must be {} to {}", Self::MIN_MTU, Self::MAX_MTU)));
         }
-        let [up, down] = [("up", &raw.up), ("down", &raw.down)].map(|(name, own)| Direction {
-            name,
-            own,
-            both: &raw.both,
-        });
+        let [up, down] = [("up", &raw.up, &templates.up), ("down", &raw.down, &templates.down)]
+            .map(|(name, own, template)| Direction {
+                name,
+                own,
+                both: &raw.both,
+                template: template.as_ref(),
+            });
         let lines = [up.line()?, down.line()?];
         for (options, line) in [(&up, &lines[0]), (&down, &lines[1])] {
-            if let Some(value) = options.value("queue").filter(|_| !line.link.buffer.holds(mtu)) {
+            let queue = options.value("queue").or_else(|| options.template_value());
+            if let Some(value) = queue.filter(|_| !line.link.buffer.holds(mtu)) {
                 let problem =
                     format!("it cannot hold a packet of {mtu} bytes, and would drop each of them");
                 return Err(value
@@ -166,6 +199,7 @@ struct Direction<'a> {
     name: &'a str,
     own: &'a Options,
     both: &'a Options,
+    template: Option<&'a Template>,
 }
 
 impl Options {
@@ -198,17 +232,28 @@ const LOSSES: [&str; 5] = ["loss", "loss-per-byte", "loss-linear", "loss-burst",
 
 impl Direction<'_> {
     fn line(&self) -> Result<LineConfig, SettingsError> {
-        let link = LinkConfig {
-            rate: self.read("rate", Value::rate)?,
-            delay: self
-                .read("delay", |value| value.time(&value.text, MAX_DELAY))?
-                .unwrap_or_default(),
-            buffer: self.read("queue", Value::buffer)?.unwrap_or(Buffer::Unlimited),
-            discipline: self.discipline()?,
-            loss: self.loss()?,
-            reorder: self.read("reorder", Value::reorder)?,
-            ..LinkConfig::default()
-        };
+        let mut link = self.template_link()?;
+        if self.is_set(&["rate"]) {
+            link.rate = self.read("rate", Value::rate)?;
+        }
+        if self.is_set(&["delay"]) {
+            let delay = self.read("delay", |value| value.time(&value.text, MAX_DELAY))?;
+            link.delay = delay.unwrap_or_default();
+            link.delay_changes = DelayChanges::default();
+        }
+        if self.is_set(&["queue"]) {
+            link.buffer = self.read("queue", Value::buffer)?.unwrap_or(Buffer::Unlimited);
+            link.counts_in_service = true;
+        }
+        if self.is_set(&DISCIPLINES) {
+            link.discipline = self.discipline(link.buffer)?;
+        }
+        if self.is_set(&LOSSES) {
+            link.loss = self.loss()?;
+        }
+        if self.is_set(&["reorder"]) {
+            link.reorder = self.read("reorder", Value::reorder)?;
+        }
         let chance =
             |name| Ok(self.read(name, |value| value.probability(&value.text))?.unwrap_or_default());
         Ok(LineConfig {
@@ -217,6 +262,35 @@ impl Direction<'_> {
             corrupt: chance("corrupt")?,
             path_mtu: self.read("path-mtu", Value::path_mtu)?,
         })
+    }
+
+    /// The link of the template, or one without effect.
+    fn template_link(&self) -> Result<LinkConfig, SettingsError> {
+        let Some(template) = self.template else { return Ok(LinkConfig::default()) };
+        let link = &template.link;
+        let cells = link.port.is_some() || link.framing != Framing::Packet;
+        let refused = |problem: &str| self.template_value().map(|value| value.error(problem));
+        if let Some(error) = cells.then(|| refused("the link sends cells")).flatten() {
+            return Err(error.with_hint("a real link carries packets; take a link without `cells`"));
+        }
+        let too_long = link.delay > MAX_DELAY;
+        let problem = format!("the link delays packets by {}, {MAX_DELAY} at most", link.delay);
+        if let Some(error) = too_long.then(|| refused(&problem)).flatten() {
+            return Err(error.with_hint("add `--delay`, for example `--delay 20ms`"));
+        }
+        // In the scenario a port may follow, which needs this. Here none follows.
+        Ok(LinkConfig { cut_through: false, ..link.clone() })
+    }
+
+    /// The name of the template, as an option and its value.
+    fn template_value(&self) -> Option<Value> {
+        let template = self.template?;
+        Some(Value { option: template.option.clone(), text: template.value.clone() })
+    }
+
+    /// Returns true if one of the options is set for this direction, `none` included.
+    fn is_set(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.own.get(name).or_else(|| self.both.get(name)).is_some())
     }
 
     /// The value of an option; the direction's own takes precedence.
@@ -236,7 +310,7 @@ impl Direction<'_> {
     }
 
     /// The discipline. A direction with a discipline of its own ignores any under `both`.
-    fn discipline(&self) -> Result<Discipline, SettingsError> {
+    fn discipline(&self, buffer: Buffer) -> Result<Discipline, SettingsError> {
         let Some((kind, value)) =
             self.only_one(&DISCIPLINES, "one of them decides what the queue drops")?
         else {
@@ -247,7 +321,7 @@ impl Direction<'_> {
             "codel" => value.codel().map(Discipline::CoDel),
             _ => {
                 let balanced = value.balanced()?;
-                if self.value("queue").is_none() {
+                if buffer == Buffer::Unlimited {
                     let error = value.error("a queue without an end is never full enough for it");
                     return Err(error.with_hint("add `--queue`, for example `--queue 100packets`"));
                 }

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use emulator::{Capture, EmulationError, Job, Settings};
+use emulator::{Capture, EmulationError, Job, Settings, Template, Templates};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use sim::{Plan, Scenario};
 
 use crate::system_error;
 
@@ -19,11 +20,20 @@ pub(crate) struct Emulation {
 impl Emulation {
     /// Makes both ends. Invalid settings raise a `ValueError`, an error of the system a
     /// `RuntimeError`. Both have two arguments: the error, and a hint or `None`. A `RuntimeError`
-    /// has a third argument: the exit status for a command that did not start, or `None`.
+    /// has a third argument: the exit status for a command that did not start, or `None`. A
+    /// direction may begin with a link of a scenario: the scenario as JSON, the link's name, and the
+    /// option with its value that named it.
     #[new]
-    #[pyo3(signature = (settings_json, *, own))]
-    fn new(settings_json: &str, own: bool) -> PyResult<Self> {
-        let settings = Settings::from_json(settings_json)
+    #[pyo3(signature = (settings_json, *, own, up=None, down=None))]
+    fn new(
+        settings_json: &str,
+        own: bool,
+        up: Option<ScenarioLink>,
+        down: Option<ScenarioLink>,
+    ) -> PyResult<Self> {
+        let templates =
+            Templates { up: up.map(template).transpose()?, down: down.map(template).transpose()? };
+        let settings = Settings::from_json_with(settings_json, &templates)
             .map_err(|e| PyValueError::new_err((e.to_string(), e.hint().map(str::to_owned))))?;
         let emulation = emulator::Emulation::new(&settings, own).map_err(|e| refusal(&e))?;
         let found = emulation.ends();
@@ -68,6 +78,25 @@ impl Emulation {
         let job = Job { command, outside, capture };
         py.detach(|| emulation.run(&job)).map(|report| report.to_json()).map_err(|e| refusal(&e))
     }
+}
+
+/// A scenario as JSON, the name of one of its links, an option and its value.
+type ScenarioLink = (String, String, String, String);
+
+fn template((json, name, option, value): ScenarioLink) -> PyResult<Template> {
+    let refused = |problem: String, hint: Option<String>| {
+        PyValueError::new_err((format!("`{option} {value}`: {problem}"), hint))
+    };
+    let plan = Scenario::from_json(&json)
+        .and_then(|scenario| Plan::new(&scenario))
+        .map_err(|e| refused(e.to_string(), e.hint().map(str::to_owned)))?;
+    let found = plan.links.iter().find(|link| link.name == name);
+    let Some(link) = found.map(|found| found.config.clone()) else {
+        let names: Vec<String> = plan.links.iter().map(|link| format!("`{}`", link.name)).collect();
+        let hint = format!("the scenario's links: {}", names.join(", "));
+        return Err(refused(format!("there is no link `{name}`"), Some(hint)));
+    };
+    Ok(Template { option, value, link })
 }
 
 fn refusal(error: &EmulationError) -> PyErr {

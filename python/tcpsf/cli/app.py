@@ -102,6 +102,13 @@ def sim(**arguments: Any) -> None:
 
 
 LINE_OPTIONS = {
+    "from": (
+        "FILE:LINK",
+        (
+            "Begin with a link of a scenario, e.g. scenarios/lossy-access.toml:access-down. Other options "
+            "replace its values."
+        ),
+    ),
     "rate": ("RATE", "Transmission rate of the link, e.g. 10mbit.  [default: unlimited]"),
     "delay": ("TIME", "One-way propagation delay, e.g. 20ms."),
     "queue": (
@@ -229,7 +236,7 @@ def link(**arguments: Any) -> None:
     The exit status is that of COMMAND. It is 127 if COMMAND does not exist, 126 if it cannot be
     run, and 2 for bad options.
 
-    Every option of the link, from --rate to --reorder, also exists for one direction: as --up-...
+    Every option of the link, from --from to --reorder, also exists for one direction: as --up-...
     (from COMMAND outwards) and as --down-... (towards COMMAND). There, the value `none` removes the
     setting for both directions.
 

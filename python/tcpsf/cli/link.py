@@ -18,7 +18,11 @@ from tcpsf.cli.output import talk
 from tcpsf.errors import TcpsfError
 from tcpsf.pcap import plainly, staged
 from tcpsf.report import link as report
+from tcpsf.scenario import Scenario
 from tcpsf.staging import partial_file
+
+FROM = "from"
+"""Option that names a link of a scenario; the emulator gets the link itself."""
 
 WHOLE = 65_535
 """Bytes; the maximum length of a packet."""
@@ -41,8 +45,9 @@ def command(
 ) -> None:
     """Make the link, run the command, print statistics and exit with the command's status."""
     _check_files(pcap, json, (("--pcap-at", pcap_at), ("--pcap-bytes", pcap_bytes)), force=force)
+    directions = _directions(line)
     settings: dict[str, Any] = {
-        **_directions(line),
+        **directions,
         "mtu": mtu,
         "seed": seed,
         "spin": spin,
@@ -57,7 +62,12 @@ def command(
             stack.enter_context(plainly(pcap))
             capture = (str(staging), pcap_at or "inside", pcap_bytes or WHOLE)
         with _plain_errors():
-            emulation = _core.Emulation(json_format.dumps(settings), own=other_end is not None)
+            emulation = _core.Emulation(
+                json_format.dumps({**settings, **_options(directions)}),
+                own=other_end is not None,
+                up=_template("up", directions),
+                down=_template("down", directions),
+            )
             talk(report.ends(emulation.ends))
             found = json_format.loads(
                 emulation.run(list(command), outside=other_end, capture=capture)
@@ -131,6 +141,35 @@ def _directions(line: Mapping[str, str | None]) -> dict[str, dict[str, str]]:
         values = {name: line[prefix + name.replace("-", "_")] for name in LINE_OPTIONS}
         found[direction] = {name: value for name, value in values.items() if value is not None}
     return found
+
+
+def _options(directions: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+    """Return the options of each direction without the name of a scenario's link."""
+    return {
+        direction: {name: value for name, value in options.items() if name != FROM}
+        for direction, options in directions.items()
+    }
+
+
+def _template(
+    direction: Literal["up", "down"], directions: Mapping[str, Mapping[str, str]]
+) -> tuple[str, str, str, str] | None:
+    """Return the link with which a direction begins: scenario, name, option and its value."""
+    for prefix, options in ((f"{direction}-", directions[direction]), ("", directions["both"])):
+        named = options.get(FROM)
+        if named is None:
+            continue
+        if named == "none":
+            return None
+        option = f"--{prefix}{FROM}"
+        file, _, name = named.rpartition(":")
+        if not file or not name:
+            raise TcpsfError(
+                f"cannot read `{option} {named}`: expected FILE:LINK",
+                hint=f"e.g. `{option} scenarios/lossy-access.toml:access-down`",
+            )
+        return Scenario.from_toml(file).to_json(), name, option, named
+    return None
 
 
 def _words(text: str) -> list[str]:

@@ -195,3 +195,54 @@ fn errors_name_the_option_as_written() {
     assert_eq!(own.down.link.discipline, Discipline::DropTail);
     assert!(refused(r#"{"both": {"speed": "1"}}"#).contains("unknown field `speed`"));
 }
+
+fn template(link: LinkConfig) -> Template {
+    Template { option: "--from".to_owned(), value: "file.toml:line".to_owned(), link }
+}
+
+#[test]
+fn options_replace_parts_of_a_template() {
+    let rate = Rate::from_bits_per_sec(2_000_000);
+    let delay = Duration::from_millis(15);
+    let changes = vec![link::DelayChange { at: units::Instant::from_nanos(9), delay }];
+    let loss = LossModel::Burst(Burst::new(Probability::new(0.02).unwrap(), 1.5).unwrap());
+    let line = LinkConfig {
+        rate,
+        delay,
+        delay_changes: DelayChanges::new(changes).unwrap(),
+        buffer: Buffer::packets(50).unwrap(),
+        loss: loss.clone(),
+        cut_through: true,
+        ..LinkConfig::default()
+    };
+    let templates = Templates { up: Some(template(line.clone())), down: None };
+    let settings = Settings::from_json_with("{}", &templates).unwrap();
+    assert_eq!(settings.up.link, LinkConfig { cut_through: false, ..line.clone() });
+    assert_eq!(settings.down, LineConfig::default());
+    let options = r#"{"both": {"loss": "1%", "delay": "1ms"}, "up": {"rate": "none", "codel": "5ms,100ms"}, "down": {"rate": "1mbit"}}"#;
+    let up = Settings::from_json_with(options, &templates).unwrap().up.link;
+    assert_eq!((up.rate, up.delay, up.buffer), (None, Duration::from_millis(1), line.buffer));
+    assert_eq!(up.loss, LossModel::PerPacket(Probability::new(0.01).unwrap()));
+    assert!(matches!(up.discipline, Discipline::CoDel(_)));
+    assert!(up.delay_changes.is_empty(), "they are changes of the template's delay");
+}
+
+#[test]
+fn templates_that_cannot_be_emulated_are_refused() {
+    let refused = |link: LinkConfig, json: &str| {
+        let templates = Templates { up: None, down: Some(template(link)) };
+        Settings::from_json_with(json, &templates).expect_err(json).to_string()
+    };
+    let cells = LinkConfig { framing: Framing::Aal5, ..LinkConfig::default() };
+    assert_eq!(refused(cells, "{}"), "`--from file.toml:line`: the link sends cells");
+    let long = LinkConfig { delay: Duration::from_secs(601), ..LinkConfig::default() };
+    assert_eq!(
+        refused(long, "{}"),
+        "`--from file.toml:line`: the link delays packets by 601s, 600s at most"
+    );
+    let small = LinkConfig { buffer: Buffer::bytes(1000).unwrap(), ..LinkConfig::default() };
+    assert_eq!(
+        refused(small, "{}"),
+        "`--from file.toml:line`: it cannot hold a packet of 1500 bytes, and would drop each of them"
+    );
+}
