@@ -1,11 +1,13 @@
-# Single flows of Classic TCP in ns-2, each alone on its own 10 Mb/s, 50 ms line that loses the packets it is told to.
-# The first argument is the sender: sack1, tahoe or vegas.  Each of the others is a flow: PACKETS:LOST,LOST,… counting the
-# packets that the line carries from 0, resent ones too.
+# Single flows in ns-2, each alone on a link of 10 Mb/s and 50 ms that drops given packets.  The
+# first argument is the sender: sack1, tahoe or vegas.  Each further argument is a flow:
+# PACKETS:LOST,LOST,… Packets are numbered from 0 in the order in which the link carries them,
+# retransmissions included.
 #
 #   ns masks.tcl sack1 8:3 40:0,7,21
 #
-# Prints a line a flow: its number, completion time in seconds, fast retransmits, timeouts, packets sent.  The settings
-# are web.tcl's with profile=2002, and the way back is infinitely fast.
+# Prints one line per flow: its number, completion time in seconds, fast retransmits, timeouts,
+# packets sent.  The settings are those of web.tcl with profile=2002; the return path is infinitely
+# fast.
 
 Agent/TCP set syn_ false
 Agent/TCP set delay_growth_ false
@@ -19,7 +21,7 @@ Agent/TCP set maxrto_ 64
 Agent/TCP set rtxcur_init_ 3
 Agent/TCP set packetSize_ 1500
 
-# ns-2's Tahoe is the agent without a surname.
+# The agent Agent/TCP without a suffix is Tahoe.
 array set variants {sack1 /Sack1 tahoe "" vegas /Vegas}
 array set sinks {sack1 /Sack1 tahoe "" vegas ""}
 set sender [lindex $argv 0]
@@ -43,7 +45,8 @@ foreach flow [lrange $argv 1 end] {
     set losses [new ErrorModel/List]
     $losses droplist [split $lost ,]
     $losses drop-target [new Agent/Null]
-    [$ns link $server $client] install-error $losses    ;# behind the line: a lost packet has taken its time
+    # The losses are after the link: a lost packet takes its transmission time.
+    [$ns link $server $client] install-error $losses
     set tcp [new $agent]
     set sink [new $sink_agent]
     $ns attach-agent $server $tcp
@@ -56,7 +59,7 @@ foreach flow [lrange $argv 1 end] {
 
 $agent instproc done {} {
     global ns start number_of
-    if {![info exists number_of($self)]} return         ;# an ACK that came after the end
+    if {![info exists number_of($self)]} return         ;# an ACK after the end of the flow
     set timeouts [$self set nrexmit_]
     puts [list $number_of($self) [expr {[$ns now] - $start}] [expr {[$self set ncwndcuts1_] - $timeouts}] $timeouts \
         [$self set ndatapack_]]
