@@ -1,11 +1,12 @@
-"""One TCP connection of the kernel's, as fast as it can be.
+"""Transfer data over one TCP connection of the kernel, at maximum speed.
 
-``serve PORT CONGESTION`` sends, ``fetch HOST PORT SECONDS`` takes; ``-`` for HOST is the other end
-of the link that it runs behind. The client prints JSON: bytes and seconds after a warm-up, and the
-CPU seconds that its parent, which is the emulator if there is one, used meanwhile.
+``serve PORT CONGESTION`` runs the server, which sends. ``fetch HOST PORT SECONDS`` runs the client,
+which receives; ``-`` for HOST is the other end of the link behind which the client runs. The client
+prints a JSON object: bytes and seconds after a warm-up, and the CPU seconds of its parent process
+in that time. The parent is the emulator, if the path has a link.
 """
 
-# ruff: noqa: T201 (what it prints is what it is asked for)
+# ruff: noqa: T201 (this program prints its result)
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ PATIENCE_S = 10.0
 
 
 def serve(port: int, congestion: str) -> None:
-    """Send to whoever connects, one after another."""
+    """Send data to each client that connects, one after the other."""
     with socket.create_server(("", port)) as server:
         print("ready", flush=True)
         data = bytes(1 << 20)
@@ -35,7 +36,7 @@ def serve(port: int, congestion: str) -> None:
 
 
 def connect(host: str, port: int) -> socket.socket:
-    """Wait until the server is there."""
+    """Connect to the server; try again while it refuses, for `PATIENCE_S` seconds at most."""
     end = time.monotonic() + PATIENCE_S
     while True:
         try:
@@ -47,12 +48,12 @@ def connect(host: str, port: int) -> socket.socket:
 
 
 def parents_cpu_s() -> float:
-    """CPU time of the process that started this one."""
+    """CPU time of the parent process, in seconds."""
     return int(Path("/proc", str(os.getppid()), "schedstat").read_text().split()[0]) / 1e9
 
 
 def fetch(host: str, port: int, seconds: float) -> None:
-    """Take what comes."""
+    """Receive for ``seconds`` after a warm-up, and print the result."""
     with connect(os.environ["TCPSF_LINK_OUTSIDE"] if host == "-" else host, port) as server:
         buffer = bytearray(1 << 18)
         begun, since, taken, cpu_s = time.monotonic(), None, 0, 0.0
@@ -60,7 +61,7 @@ def fetch(host: str, port: int, seconds: float) -> None:
             length = server.recv_into(buffer)
             now = time.monotonic()
             if not length:
-                raise SystemExit("the server has closed")
+                raise SystemExit("the server closed the connection")
             if since is not None:
                 taken += length
                 if now - since >= seconds:
@@ -80,4 +81,4 @@ if __name__ == "__main__":
         case ["fetch", host, port, seconds]:
             fetch(host, int(port), float(seconds))
         case words:
-            sys.exit(f"{__doc__}\n{words} is neither")
+            sys.exit(f"{__doc__}\nexpected one of these two commands, got {words}")

@@ -1,6 +1,6 @@
-"""What the programs here share: a process's cost, and two simulators that take turns at the same work."""
+"""Shared functions of the benchmarks: the cost of a process, and comparisons of two simulators."""
 
-# ruff: noqa: T201 (what it prints is what the programs find)
+# ruff: noqa: T201 (this module prints measurements)
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ SIMULATE = Path(__file__).with_name("_simulate.py")
 
 
 class ProcessError(RuntimeError):
-    """A process that was to be measured failed."""
+    """A measured process failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a finished process used."""
+    """Resources that a finished process used."""
 
     cpu_s: float
-    """User and system."""
+    """User and system time, in seconds."""
     peak_mb: float
-    """Resident; no less than what the parent had when it started the process."""
+    """Peak resident memory in MiB; at least the parent's memory when it started the process."""
     output: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """A process that simulates something, and how many packets that puts through the bottleneck."""
+    """A simulating process, and the number of packets that pass its bottleneck."""
 
     arguments: Sequence[str]
     text: str = ""
-    """Its standard input."""
+    """Standard input of the process."""
     packets: int
 
     def measure(self) -> Cost:
-        """Do it once."""
+        """Run the process once."""
         return measure(self.arguments, text=self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turns:
-    """What came of taking turns."""
+    """Results of alternating measurements."""
 
     ratios: tuple[float, ...]
-    """Our packets per CPU second over the peer's, turn by turn."""
+    """Our packets per CPU second divided by the peer's, for each turn."""
     peak_mb: float
-    """The most memory that ours took."""
+    """Peak memory of our simulator over all turns, in MiB."""
 
 
 def measure(arguments: Sequence[str], *, text: str = "") -> Cost:
-    """Run a process to its end on ``text`` and return what the kernel charged it."""
+    """Run a process with ``text`` as its standard input; the cost is as the kernel counts it."""
     with tempfile.TemporaryFile("w+") as source, tempfile.TemporaryFile("w+") as output:
         source.write(text)
         source.seek(0)
@@ -98,14 +98,14 @@ def our_counts(
 
 
 def our_work(description: Mapping[str, Any], counts: Mapping[str, Any]) -> Work:
-    """Our simulator at a scenario that, in a run of its own that nobody timed, came to ``counts``."""
+    """The process of our simulator; ``counts`` comes from a separate run, which is not timed."""
     return Work(
         arguments=simulate(), text=json.dumps(description), packets=counts["through_packets"]
     )
 
 
 def take_turns(*, peer: str, theirs: Work, ours: Work, turns: int) -> Turns:
-    """Measure both, one after the other, ``turns`` times, and print a line a turn."""
+    """Measure both simulators alternately, ``turns`` times, and print one line per turn."""
     print(f"           {peer} CPU s  packets/s  ours CPU s  packets/s   ratio  our peak")
     ratios, peaks = [], []
     for turn in range(1, turns + 1):
@@ -126,12 +126,12 @@ def take_turns(*, peer: str, theirs: Work, ours: Work, turns: int) -> Turns:
 
 
 def word(good: bool) -> str:
-    """A target's verdict."""
+    """The verdict on a target."""
     return "met" if good else "MISSED"
 
 
 def conclude(verdicts: Iterable[tuple[str, bool]]) -> int:
-    """Print what was asked for and whether it was met; return the exit status."""
+    """Print each target with its verdict, and return the exit status."""
     found = list(verdicts)
     print()
     for text, good in found:

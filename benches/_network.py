@@ -1,6 +1,6 @@
-"""What the programs here share that put servers and clients in network namespaces of their own."""
+"""Shared functions of the benchmarks that use separate network namespaces."""
 
-# ruff: noqa: S603, S607 (it starts ip, sysctl and what it is given)
+# ruff: noqa: S603, S607 (this module starts ip, sysctl and given commands)
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from pathlib import Path
 from typing import IO, Any
 
 CANNOT_RUN = 77
-"""The exit status where something is missing."""
+"""Exit status if a prerequisite is missing."""
 
 
 class BenchError(RuntimeError):
-    """Something that is needed is missing, or a program failed."""
+    """A prerequisite is missing, or a program failed."""
 
 
 def ip(*words: str) -> None:
-    """Run ip of iproute2."""
+    """Run `ip` of iproute2."""
     try:
         done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
     except OSError as error:
         raise BenchError(f"ip: {error} (Debian's iproute2)") from error
     if done.returncode != 0:
         raise BenchError(
-            f"ip {' '.join(words)}: {done.stderr.strip()} (it takes root, and Debian's iproute2)"
+            f"ip {' '.join(words)}: {done.stderr.strip()} (it needs root and Debian's iproute2)"
         )
 
 
 @contextmanager
 def namespace(name: str) -> Iterator[list[str]]:
-    """A network namespace; yields the words before a command that is to run in it."""
+    """Create a network namespace; yields the command prefix that runs a program in it."""
     full = f"tcpsf-bench-{os.getpid()}-{name}"
     ip("netns", "add", full)
     inside = ["ip", "netns", "exec", full]
     try:
         ip("-n", full, "link", "set", "lo", "up")
-        # What every kernel has, and more ports than connections.
+        # Every kernel has Reno. The port range is larger than the number of connections.
         settings = (
             "net.ipv4.tcp_congestion_control=reno",
             "net.ipv4.ip_local_port_range=1024 65000",
@@ -51,15 +51,15 @@ def namespace(name: str) -> Iterator[list[str]]:
 
 
 def check_machine() -> None:
-    """Make sure that there can be TUN devices, and namespaces for them."""
+    """Check that this machine can create TUN devices and network namespaces."""
     if not Path("/dev/net/tun").exists():
-        raise BenchError("the kernel offers no TUN devices here (no /dev/net/tun)")
+        raise BenchError("the kernel has no TUN devices (no /dev/net/tun)")
     with namespace("probe"):
         pass
 
 
 def join(server: Sequence[str], client: Sequence[str]) -> None:
-    """Put a pair of Ethernet devices between two namespaces, with the addresses of peers/src/lib.rs."""
+    """Connect two namespaces by a veth pair, with the addresses of peers/src/lib.rs."""
     ends = ((client[-1], "10.77.0.1/24"), (server[-1], "10.77.0.2/24"))
     ip(
         "-n",
@@ -82,16 +82,16 @@ def join(server: Sequence[str], client: Sequence[str]) -> None:
 
 @contextmanager
 def running(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """A program that has said its first word; killed at the end."""
+    """Start a program and wait for its first line of output; the program is killed at the end."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options) as process:
         try:
             if not line_of(process.stdout):
-                raise BenchError(f"run {' '.join(command)}: it ended at once")
+                raise BenchError(f"run {' '.join(command)}: it ended without output")
             yield process
         finally:
             process.kill()
 
 
 def line_of(output: IO[str] | None) -> str:
-    """The next line; empty at the end."""
+    """The next line of a program's output; empty at the end."""
     return output.readline() if output else ""

@@ -1,11 +1,11 @@
-"""Compiles ``ns3/web.cc`` against ns-3 and runs it.
+"""Compile ``ns3/web.cc`` against ns-3 and run it.
 
-Two packages have ns-3's headers and libraries: Debian's ``libns3-dev`` and PyPI's ``ns3``. Debian's
-is taken where it is installed, because it is the faster one (README.md); the other goes to
-``out/ns3/``, away from this project's own dependencies.
+Two packages contain ns-3's headers and libraries: Debian's ``libns3-dev`` and PyPI's ``ns3``.
+Debian's package is used if it is installed, because it is faster (README.md). Otherwise PyPI's
+package is unpacked under ``out/ns3/``, separate from this project's dependencies.
 """
 
-# ruff: noqa: S603 (it starts a compiler, pip and what was compiled, with arguments of its own)
+# ruff: noqa: S603 (this module starts a compiler, pip and the compiled program)
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ MODULES = ("point-to-point", "internet", "network", "core")
 FLAGS = ("-std=c++20", "-O3", "-DNDEBUG", "-w")
 PACKAGES = ("debian", "pypi")
 
-# The quickest of ns-3's schedulers here (README.md).
+# The fastest of ns-3's schedulers on this network (README.md).
 SCHEDULER = "ns3::PriorityQueueScheduler"
 
 
 class Ns3Error(RuntimeError):
-    """ns-3 is not there, or refused what it was asked."""
+    """ns-3 is not installed, or a run failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class Ns3:
     program: Path
 
     def command(self, **options: object) -> list[str]:
-        """The command line: ``options`` are web.cc's own, for example ``load=0.8``, ``duration=1000``."""
+        """The command line; ``options`` are those of web.cc, for example ``load=0.8``."""
         words = (f"--{key}={value}" for key, value in options.items())
         return [str(self.program), f"--SchedulerType={SCHEDULER}", *words]
 
@@ -58,7 +58,7 @@ class Ns3:
 
 
 def build(package: str | None = None) -> Ns3:
-    """Compile web.cc, against ``package`` or the fastest that is there."""
+    """Compile web.cc against ``package``; by default against Debian's if it is installed."""
     compiler = shutil.which("g++")
     if compiler is None:
         raise Ns3Error(
@@ -84,13 +84,13 @@ def build(package: str | None = None) -> Ns3:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Installed:
-    """Where a package has put what the compiler needs."""
+    """Locations of a package's headers and libraries."""
 
     headers: tuple[str, ...]
-    """The compiler's arguments for them."""
+    """Arguments of the compiler for the headers."""
     libraries: Path
     prefix: str
-    """What the libraries' names begin with."""
+    """Prefix of the libraries' names."""
     version: str
 
 
@@ -103,7 +103,7 @@ def _debian() -> _Installed:
 
 
 def _pypi() -> _Installed:
-    """Fetch the wheel once: without what its Python side needs, which is not used here."""
+    """Install the wheel once, without the dependencies of its unused Python modules."""
     target = OUT / "pypi"
     if not (target / "ns3").is_dir():
         pip = (

@@ -1,4 +1,4 @@
-"""A plot with two logarithmic axes, as SVG that stands by itself in light and dark."""
+"""A plot with two logarithmic axes, as a self-contained SVG for light and dark colour schemes."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ STYLE = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """Points that are joined; all positive."""
+    """Points that a line connects; all coordinates are positive."""
 
     label: str
     points: tuple[tuple[float, float], ...]
     quoted: bool = False
-    """Not measured here: drawn dashed."""
+    """Whether the points come from another source; such a curve is dashed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class _Axis:
 
 
 def log_plot(curves: Sequence[Curve], *, title: str, across: str, up: str, foot: str) -> str:
-    """Draw the curves; ``across`` and ``up`` name the axes, ``foot`` says where the numbers come from."""
+    """Draw the curves; ``across`` and ``up`` label the axes, ``foot`` is a line below the plot."""
     xs = [x for curve in curves for x, _ in curve.points]
     ys = [y for curve in curves for _, y in curve.points]
     x = _Axis(low=min(xs), high=max(xs), start=LEFT + 14, end=WIDTH - RIGHT - 14)
@@ -84,7 +84,7 @@ def log_plot(curves: Sequence[Curve], *, title: str, across: str, up: str, foot:
 
 
 def _round(value: float, *, up: bool) -> float:
-    """The next of 1, 2, 5 and their decades."""
+    """The next larger or smaller value among 1, 2, 5 and their decades."""
     decade = 10.0 ** math.floor(math.log10(value))
     steps = [digit * decade for digit in (1, 2, 5, 10)]
     return (

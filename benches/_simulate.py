@@ -1,20 +1,19 @@
-"""Simulates the scenario on standard input to its end and throws every row away: what the programs here time.
+"""Simulate the scenario on standard input and discard its rows; the benchmarks time this process.
 
 ``python _simulate.py`` prints nothing. With an argument it prints a JSON object:
 
-* ``links``: the bottleneck's row of the table of links;
-* ``steady S``: the same from S simulated seconds on, the events and CPU seconds from there on, and
-those before;
-* ``open``: the same as ``links``, the most flows that were open at one time, and how many were
-started;
-* ``completion``: the same as ``links``, and the mean seconds from start to last byte's arrival, by
-class of flow sizes.
+* ``links``: the totals of the bottleneck, of events, CPU time and memory;
+* ``steady S``: these totals after S simulated seconds, and those before;
+* ``open``: as ``links``, with the maximum number of simultaneously open flows and the number of
+  started flows;
+* ``completion``: as ``links``, with the mean time in seconds from the start of a flow to the arrival
+  of its last byte, by class of flow sizes.
 
-Peak memory is the kernel's count of this process, before anything is loaded to read tables. Without
-an argument nothing is loaded but the simulator: what else the counts need, they load.
+Peak memory is the kernel's count for this process, before any module for tables is imported. Without
+an argument only the simulator is imported. The counts import further modules when they need them.
 """
 
-# ruff: noqa: T201 (it is a program, and prints what it finds)
+# ruff: noqa: T201 (this program prints its counts)
 
 from __future__ import annotations
 
@@ -27,17 +26,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Rows are taken while their memory is at hand: with forty times as many at once, the allocator
-# gives it back to the kernel each time and gets it again page by page.
+# Batches of rows are small, so that their memory stays in the allocator. With batches forty times
+# as large, the allocator returns the memory to the kernel after each batch and requests it again.
 EVENTS_AT_ONCE = 20_000
 ROWS_AT_ONCE = 500
 
-# How finely open flows are counted, seconds.
+# Time step at which open flows are counted, in seconds.
 GRID_S = 0.01
 
 
 def main(arguments: list[str]) -> int:
-    """Simulate, and print what was asked for."""
+    """Simulate, and print the requested counts."""
     asked = arguments[0] if arguments else ""
     simulation = _core.Simulation(sys.stdin.read(), seed=1)
     count = {"open": _Open, "completion": _Completion}.get(asked, _Nothing)()
@@ -62,8 +61,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _totals(simulation: _core.Simulation) -> dict[str, float]:
-    """What the bottleneck, the engine and the kernel have counted so far."""
-    cpu_s, peak_mb = time.process_time(), _peak_mb()  # first: what follows is not simulation
+    """Totals of the bottleneck, the engine and the kernel since the start of the process."""
+    cpu_s, peak_mb = time.process_time(), _peak_mb()  # before the import, which is not simulation
     import polars as pl
 
     row = pl.DataFrame(simulation.links()).row(
@@ -82,24 +81,24 @@ def _totals(simulation: _core.Simulation) -> dict[str, float]:
 
 
 def _peak_mb() -> float:
-    """The most memory so far. Unlike ``ru_maxrss``, it does not begin with what the parent had."""
-    with open("/proc/self/status", encoding="ascii") as lines:  # noqa: PTH123 (nothing more is loaded for it)
+    """Peak resident memory in MiB. Unlike ``ru_maxrss``, it excludes the memory of the parent."""
+    with open("/proc/self/status", encoding="ascii") as lines:  # noqa: PTH123 (needs no import)
         return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 class _Nothing:
-    """Throws rows away."""
+    """Discards all rows."""
 
     def add(self, flows: _core.Table) -> None:
-        """Take a batch."""
+        """Process a batch of rows."""
 
     def found(self) -> dict[str, Any]:
-        """Return what the rows come to."""
+        """Return the result of all rows."""
         return {}
 
 
 class _Completion(_Nothing):
-    """Completion times of the workload ``web``, as a client sees them."""
+    """Completion times of the workload ``web`` at the receiver."""
 
     def __init__(self) -> None:
         self._frames: list[Any] = []
@@ -120,7 +119,10 @@ class _Completion(_Nothing):
 
 
 class _Open(_Nothing):
-    """Counts flows that have started and whose data is not all acknowledged, at every ``GRID_S``, from their rows."""
+    """Counts the open flows every ``GRID_S`` seconds, from the rows of the flows.
+
+    A flow is open from its start until all its data is acknowledged.
+    """
 
     def __init__(self) -> None:
         self._changes: dict[int, int] = {}
@@ -129,8 +131,8 @@ class _Open(_Nothing):
     def add(self, flows: _core.Table) -> None:
         import polars as pl
 
-        # A flow counts from the grid point after its start to the one before its end: never too
-        # many.
+        # A flow counts from the grid point after its start to the one before its end, so the number
+        # is never too large.
         start = (pl.col("start_s") / GRID_S).ceil()
         end = ((pl.col("start_s") + pl.col("sender_s")) / GRID_S).floor() + 1
         frame = pl.DataFrame(flows).select(start=start.cast(pl.Int64), end=end.cast(pl.Int64))

@@ -1,12 +1,12 @@
-"""How fast `tcpsf link` is, and how exact: one TCP connection of this kernel (CUBIC) through it.
+"""Measure speed and timing accuracy of `tcpsf link` with one TCP connection of this kernel (CUBIC).
 
-The link has 1 ms of delay each way, and 1 Gb/s, 500 Mb/s or no rate towards the client; each with
-offload, which is the default, and without. The same connection over a pair of Ethernet devices
-shows what the machine has. Sides take turns. Each measurement is in network namespaces of its own,
-gone when it ends.
+The link has a delay of 1 ms in each direction. Towards the client it has a rate of 1 Gb/s, 500 Mb/s
+or no rate, each with offload, which is the default, and without. The same connection over a veth
+pair shows the limit of the machine. The measurements of the paths alternate. Each measurement has
+new network namespaces, which are deleted at its end.
 """
 
-# ruff: noqa: T201, S603 (it prints what it finds; it starts our own program)
+# ruff: noqa: T201, S603 (this program prints measurements; it starts our own program)
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PORT = 7009
 CONGESTION = "cubic"
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 ON_THE_LINE = 1500 / 1448
-"""A full-sized packet's bytes, IP header included, to those of the stream: what the link's rate counts."""
+"""Bytes that the link's rate counts, headers included, per byte of the stream."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,16 +42,16 @@ class Side:
 
     name: str
     options: tuple[str, ...] | None
-    """Of the link; ``None`` where there is none."""
+    """Options of the link; ``None`` for a path without a link."""
     rate: float | None = None
-    """Gb/s."""
+    """Rate of the link in Gb/s."""
 
 
 DELAY = ("--delay", "1ms")
 
 
 def links(name: str, rate: float | None, *options: str) -> tuple[Side, Side]:
-    """With offload and without."""
+    """A link with offload, and the same link without offload."""
     words = (*DELAY, *options)
     return (
         Side(name=name, options=words, rate=rate),
@@ -70,16 +70,16 @@ SIDES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """What came of one measurement."""
+    """Result of one measurement."""
 
     line_gbps: float
-    """On the line, headers included."""
+    """Rate on the link in Gb/s, headers included."""
     cpu_s_per_gb: float | None
-    """Of the emulator, for each gigabyte of the stream."""
+    """CPU seconds of the emulator for each gigabyte of the stream."""
     late_us: tuple[float, float] | None
-    """Median and 99th percentile of how much later than due packets were handed on."""
+    """Median and 99th percentile of the lateness of forwarded packets, in microseconds."""
     missed: int
-    """Packets that the emulator did not read in time."""
+    """Number of packets that the emulator did not read in time."""
 
 
 def fetching(host: str, seconds: float) -> list[str]:
@@ -88,7 +88,7 @@ def fetching(host: str, seconds: float) -> list[str]:
 
 
 def ended(command: Sequence[str]) -> list[Any]:
-    """The lines of JSON that a program prints."""
+    """Run a program to its end and return the JSON objects that it prints."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise BenchError(
@@ -98,7 +98,7 @@ def ended(command: Sequence[str]) -> list[Any]:
 
 
 def measure(side: Side, seconds: float) -> Score:
-    """Do it once."""
+    """Measure one path once."""
     serve = [sys.executable, str(BULK), "serve", str(PORT), CONGESTION]
     with ExitStack() as stack:
         inside = stack.enter_context(namespace("client"))
@@ -136,7 +136,7 @@ def measure(side: Side, seconds: float) -> Score:
 
 
 def show(side: Side, scores: Sequence[Score]) -> None:
-    """Print the medians, and the least and most of the speeds."""
+    """Print the medians, and the minimum and maximum of the speeds."""
     speeds = [score.line_gbps for score in scores]
     speed = f"{statistics.median(speeds):.2f} ({min(speeds):.2f} to {max(speeds):.2f})"
     share = f"{statistics.median(speeds) / side.rate:.3f}" if side.rate else ""
@@ -152,7 +152,7 @@ def show(side: Side, scores: Sequence[Score]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure all sides in turns; status 1 if the target is missed."""
+    """Measure all paths alternately; the exit status is 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0, help="length of a measurement")
@@ -171,7 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     scores: dict[Side, list[Score]] = {side: [] for side in SIDES}
     try:
         for turn in range(given.turns):
-            # Another side begins each time.
+            # Each turn begins with another path.
             for place in range(len(SIDES)):
                 side = SIDES[(turn + place) % len(SIDES)]
                 scores[side].append(measure(side, given.seconds))
@@ -179,15 +179,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     print(
-        f"  {'':22} {'Gb/s on the line':21} {'of its rate':>11} {'CPU s/GB':>9} {'late by, µs':>12} {'99 %':>6}"
+        f"  {'':22} {'Gb/s on the line':21} {'of its rate':>11} {'CPU s/GB':>9} {'lateness, µs':>12} {'p99':>6}"
     )
     for side, those in scores.items():
         show(side, those)
     reached = statistics.median(score.line_gbps for score in scores[GIGABIT[0]])
     missed = sum(score.missed for those in scores.values() for score in those)
     verdicts = (
-        (f"a line of 1 Gb/s carries {reached:.3f} Gb/s (asked for {TARGET:g})", reached >= TARGET),
-        (f"{missed} packets missed by the emulator (asked for none)", missed == 0),
+        (f"a link of 1 Gb/s carries {reached:.3f} Gb/s (target {TARGET:g})", reached >= TARGET),
+        (f"{missed} packets missed by the emulator (target 0)", missed == 0),
     )
     return conclude(verdicts)
 

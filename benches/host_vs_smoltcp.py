@@ -1,16 +1,18 @@
-"""Our host beside smoltcp as servers for clients of this kernel, on the same kind of TUN device, in one run.
+"""Compare our host with smoltcp, as servers on TUN devices for clients of this kernel.
 
-What is moved and answered counts per second of the server's CPU time. Writing to a TUN device takes
-the most of that, because there the kernel does the client's half of TCP; so the user's share, which
-is the server's own doing, stands beside. The kernel's own TCP over a pair of Ethernet devices shows
-the limit. peers/ holds the programs; the servers do the same for a connection: send for ever, take
-what comes, or answer each 120 bytes with 1000.
+The result is the data transferred, or the number of answers, per second of the server's CPU time.
+Most of that time is spent in writes to the TUN device, because the kernel's receiving TCP runs
+there. Therefore a separate column has user time only. The kernel's TCP over a veth pair shows the
+limit.
 
-Each measurement is a server and a client in a network namespace of their own, gone when it ends.
-Sides take turns, and the ratio is taken within each.
+peers/ contains the programs. On each connection, all servers do the same work: they send without
+end, receive data, or answer each 120 bytes with 1000.
+
+Each measurement has new network namespaces for server and client, which are deleted at its end. The
+measurements of the servers alternate, and a ratio is computed within each turn.
 """
 
-# ruff: noqa: T201, S603 (it prints what it finds; it starts cargo, and what that compiled)
+# ruff: noqa: T201, S603 (this program prints measurements; it starts cargo and compiled programs)
 
 from __future__ import annotations
 
@@ -39,20 +41,23 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What the client does."""
+    """A task of the client, and the sockets of smoltcp for it."""
 
     name: str
     load: tuple[str, ...]
     port: int
-    """The one that smoltcp has its sockets on."""
+    """Port of all of smoltcp's sockets."""
     sockets: int
-    """smoltcp's: more are slower, fewer refuse connections."""
+    """Number of smoltcp's sockets: with more it is slower, with fewer it refuses connections."""
     buffer: int
-    """Bytes of each of smoltcp's buffers. Ours grow when they are used, to what the first task says at most."""
+    """Size of each of smoltcp's buffers in bytes.
+
+    Our buffers grow with their use, up to the size in the first task.
+    """
     unit: str
     scale: float
     held: int = 0
-    """Connections that are open beside, and idle."""
+    """Number of additional connections that are open and idle."""
 
 
 SOURCE, SINK, REQUESTS = 1001, 1002, 1003
@@ -87,7 +92,7 @@ TASKS = (
         scale=1e3,
     ),
     Task(
-        name="a connection for each, 100 at once",
+        name="one connection per request, 100 at once",
         load=("ask", "--fresh", "--connections", "100"),
         port=REQUESTS,
         sockets=200,
@@ -112,23 +117,23 @@ SIDES = ("smoltcp", "ours", "ours, offload", "kernel")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """What came of one measurement."""
+    """Result of one measurement."""
 
     count: float
     """Megabytes, or thousands of answers."""
     elapsed_s: float
     cpu_s: float
     user_s: float
-    """Of that; in ticks, so less than some of them says little."""
+    """User time within the CPU time; it is counted in ticks, so a few ticks are inaccurate."""
 
     @property
     def per_cpu_s(self) -> float:
-        """What is compared."""
+        """Megabytes, or thousands of answers, per second of the server's CPU time."""
         return self.count / self.cpu_s
 
 
 def build() -> Path:
-    """Compile the programs and return the folder that holds them."""
+    """Compile the programs and return the folder that contains them."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", PEERS.parents[1] / "target"))
     command = [
         "cargo",
@@ -147,7 +152,7 @@ def build() -> Path:
 
 
 def cpu_s(process: subprocess.Popen[str]) -> tuple[float, float]:
-    """CPU time of a running process: all of it, and the user's part."""
+    """CPU time and user time of a running process, in seconds."""
     folder = Path("/proc", str(process.pid))
     spent_ns = int((folder / "schedstat").read_text().split()[0])
     fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
@@ -155,20 +160,20 @@ def cpu_s(process: subprocess.Popen[str]) -> tuple[float, float]:
 
 
 def private_bytes(process: subprocess.Popen[str]) -> int:
-    """Memory that is the process's own."""
+    """Private memory of a process, in bytes."""
     rows = Path("/proc", str(process.pid), "smaps_rollup").read_text().splitlines()
     return sum(1024 * int(row.split()[1]) for row in rows if row.startswith("Private_Dirty"))
 
 
 class Bench:
-    """Compiled programs, and how long to run them."""
+    """The compiled programs and the length of a measurement."""
 
     def __init__(self, programs: Path, seconds: float) -> None:
-        """Keep them."""
+        """Store the folder of the programs and the length of a measurement in seconds."""
         self.programs, self.seconds = programs, seconds
 
     def server(self, side: str, task: Task, mtu: int) -> list[str]:
-        """The command line of a side's server."""
+        """The command line of a server."""
         if side == "kernel":
             return [str(self.programs / "kernel")]
         words = ["--mtu", str(mtu)]
@@ -185,7 +190,7 @@ class Bench:
         return [str(self.programs / "ours"), *words, *(["--offload"] if "offload" in side else [])]
 
     def measure(self, side: str, task: Task, *, mtu: int = 1500) -> Score:
-        """Do a task once."""
+        """Measure one server at one task once."""
         load = str(self.programs / "load")
         with ExitStack() as stack:
             inside = stack.enter_context(namespace("client"))
@@ -214,7 +219,7 @@ class Bench:
         )
 
     def idle_bytes(self) -> float:
-        """Memory of our host for each of many connections that are open, have been used, and are idle."""
+        """Memory of our host for each idle connection that has been used, in bytes."""
         with ExitStack() as stack:
             inside = stack.enter_context(namespace("client"))
             server = stack.enter_context(running([*inside, *self.server("ours", TASKS[0], 1500)]))
@@ -227,12 +232,12 @@ class Bench:
 
 
 def spread(values: Sequence[float]) -> str:
-    """Median, least and most."""
+    """Median, minimum and maximum, as text."""
     return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
 
 
 def per_user_s(scores: Sequence[Score]) -> float:
-    """Over all turns, for ticks are coarse."""
+    """Result per second of user time, over all turns, because user time is counted in ticks."""
     return sum(score.count for score in scores) / max(
         sum(score.user_s for score in scores), 1 / TICKS_PER_S
     )
@@ -241,17 +246,20 @@ def per_user_s(scores: Sequence[Score]) -> float:
 def compare(
     bench: Bench, task: Task, *, sides: Sequence[str], turns: int, mtu: int = 1500
 ) -> dict[str, list[float]]:
-    """Measure all sides in turns, print what came of it, and return each side's ratios to smoltcp per CPU second."""
-    print(f"\n{task.name}{'' if mtu == 1500 else f', MTU {mtu}'} ({task.unit}s)")
+    """Measure all servers alternately and print the results.
+
+    Returns each server's ratios to smoltcp, per CPU second.
+    """
+    print(f"\n{task.name}{'' if mtu == 1500 else f', MTU {mtu}'} (unit: {task.unit})")
     scores: dict[str, list[Score]] = {side: [] for side in sides}
     for turn in range(turns):
-        # Another side begins each time.
+        # Each turn begins with another server.
         for place in range(len(sides)):
             side = sides[(turn + place) % len(sides)]
             scores[side].append(bench.measure(side, task, mtu=mtu))
     theirs = scores["smoltcp"]
     print(
-        f"  {'':14} {'a second':>9} {'a CPU second':>13}   {'times smoltcp, per CPU second':30}   of user time only"
+        f"  {'':14} {'per s':>9} {'per CPU s':>13}   {'÷ smoltcp, per CPU s':30}   per user s only"
     )
     ratios = {}
     for side, ours in scores.items():
@@ -269,11 +277,11 @@ def compare(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare at every task; status 1 if a target is missed."""
+    """Compare the servers at every task; the exit status is 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0, help="length of a measurement")
-    parser.add_argument("--task", type=int, choices=range(len(TASKS)), help="only this one")
+    parser.add_argument("--task", type=int, choices=range(len(TASKS)), help="run only this task")
     given = parser.parse_args(arguments)
     try:
         check_machine()
@@ -288,16 +296,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 compare(bench, task, sides=SIDES, turns=given.turns)["ours, offload"]
             )
             verdicts.append(
-                (f"{task.name}: {ratio:.2f} times smoltcp (asked for {TARGET:g})", ratio >= TARGET)
+                (f"{task.name}: {ratio:.2f} times smoltcp (target {TARGET:g})", ratio >= TARGET)
             )
             if task.unit == "MB":
-                # The longest packets, in place of offload.
+                # The largest IP packets, in place of offload.
                 compare(bench, task, sides=("smoltcp", "ours"), turns=given.turns, mtu=65_000)
         if given.task is None:
             idle = bench.idle_bytes()
             verdicts.append(
                 (
-                    f"{HELD} connections: {idle:.0f} bytes each (asked for {MOST_BYTES_IDLE})",
+                    f"{HELD} connections: {idle:.0f} bytes each (target {MOST_BYTES_IDLE})",
                     idle < MOST_BYTES_IDLE,
                 )
             )

@@ -1,9 +1,9 @@
-"""CPU seconds of a grid of a million points, for each closed model; one is asked for.
+"""Measure the CPU seconds of each closed model on a grid of a million points; the target is 1 s.
 
 python benches/models.py
 """
 
-# ruff: noqa: T201 (what it prints is what it finds)
+# ruff: noqa: T201 (this program prints measurements)
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TURNS = 3
 
 
 def main() -> int:
-    """Measure and judge: the best of some turns."""
+    """Measure each model, print the best of `TURNS` turns, and return the exit status."""
     rng = np.random.default_rng(1)
     loss, rtt = rng.uniform(1e-4, 0.45, POINTS), rng.uniform(0.005, 0.4, POINTS)
     size = rng.uniform(500, 5e5, POINTS)
@@ -52,7 +52,7 @@ def main() -> int:
         ),
     }
     missed = 0
-    print(f"{POINTS} points, best of {TURNS}; {ASKED_S:g} s asked for")
+    print(f"{POINTS} points, CPU time, best of {TURNS}; target {ASKED_S:g} s")
     for name, compute in models.items():
         best = min(_seconds(compute) for _ in range(TURNS))
         missed += best > ASKED_S

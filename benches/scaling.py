@@ -1,30 +1,34 @@
-"""How our simulator's cost grows with the number of flows, and with the number of cores.
+"""Measure how the cost of our simulator grows with the number of flows and of cores.
 
-Four questions, each with a target:
+Four quantities are measured, each with a target.
 
-* what a packet costs with 10 to 100 000 greedy flows on one bottleneck of 1 and of 10 Gb/s, round
-  trip 40 ms, buffer one bandwidth-delay product, handshakes and SACK on. CPU time of the simulating
-  process from ``WARM_UP_S`` on, over the data packets that the bottleneck took in meanwhile. Slow
-  start and its losses lie before; what they cost is in a column of its own. The number of flows
-  changes the work too: the more flows, the smaller their windows and the more of them wait for
-  timeouts, so losses and events per packet stand beside the cost; and below it the cost of the same
-  work with a hundredth of the line, the buffer and the 10 000 flows, which a processor's own cache
-  holds.
-* how much memory a flow takes: peak resident memory less that with ten flows, over the flows. The
-  packets in flight, which the buffer and the line bound, are the same in both.
-* whether a million short flows can be open at once: Poisson arrivals of the paper's sizes over a
-  line of one second round trip that loses 1 % of the packets. That they were open is counted from
-  the rows of the result.
-* how much two cores do: wall time of ``replicate`` with one worker over that with two.
+* Cost of a packet: with 10 to 100 000 greedy flows on one bottleneck of 1 and of 10 Gb/s, a round
+  trip of 40 ms, a buffer of one bandwidth-delay product, handshakes and SACK. The cost is the CPU
+  time of the simulating process after ``WARM_UP_S``, divided by the data packets that the bottleneck
+  accepted in that time. The cost of the slow start before is in a separate column.
 
-Flow counts, and numbers of workers, take turns. The table shows medians over the turns, ratios are
-taken within each turn; the two cores are judged by their best turn, because whatever else runs on
-the machine takes one of them away.
+  The number of flows also changes the work: with more flows, windows are smaller and more flows wait
+  for timeouts. The table therefore has losses and events per packet. The line below the table has
+  the cost of the same windows and losses with a hundredth of the rate, the buffer and the 10 000
+  flows, which fit into a processor's own cache.
 
-Writes ``scaling.json`` and ``scaling.svg`` beside this file.
+* Memory of a flow: peak resident memory beyond that with ten flows, divided by the flows. The number
+  of packets in flight, which buffer and link limit, is equal in both runs.
+
+* A million simultaneous short flows: Poisson arrivals of the paper's sizes over a link with a round
+  trip of one second that drops 1 % of the packets. The open flows are counted from the rows of the
+  result.
+
+* Two cores: wall time of ``replicate`` with one worker, divided by that with two.
+
+Measurements with different numbers of flows or workers alternate. The table shows medians over the
+turns, and ratios are computed within each turn. The verdict on the two cores uses their best turn,
+because another program on the machine would occupy one of them.
+
+The program writes ``scaling.json`` and ``scaling.svg`` to this folder.
 """
 
-# ruff: noqa: T201 (it is a program, and prints what it finds)
+# ruff: noqa: T201 (this program prints measurements)
 
 from __future__ import annotations
 
@@ -53,14 +57,14 @@ RATES_GBPS = (1, 10)
 FLOWS = (10, 100, 1_000, 10_000, 100_000)
 ROUND_TRIP_S = 0.04
 WARM_UP_S = 5.0
-# Line seconds after the warm-up at 1 Gb/s: 3.3 million packets.
+# Simulated seconds after the warm-up at 1 Gb/s: 3.3 million packets.
 MEASURED_GBPS_S = 40.0
 
-# A line and flows so many times fewer have the same windows and losses.
+# With rate, buffer and number of flows divided by this factor, windows and losses stay equal.
 SMALLER = 100
 JUDGED_FLOWS = 10_000
 
-# With fewer flows, what differs is the windows that slow start reaches, not what a flow takes.
+# With fewer flows, the windows that slow start reaches determine the difference in memory.
 FEWEST_FOR_MEMORY = 10_000
 
 GROWTH_TARGET = 1.5
@@ -69,26 +73,26 @@ MILLION = 1_000_000
 MILLION_TARGET_MB = 3_000
 CORES_TARGET = 1.9
 
-# A load average above this is not the program that `make bench` ran before this one: somebody else
-# is at work.
+# A load average above this value means that other programs are running. The program that `make
+# bench` ran before this one does not exceed it.
 BUSY_LOAD = 1.5
 
-# The fastest simulator known to us, on a machine of this kind: packets per CPU second by number of
-# greedy flows, its TCP without handshake and SACK. Quoted from this project's own measurements, not
-# measured by this program.
+# Packets per CPU second of htsim, by number of greedy flows, on a similar machine. htsim is the
+# fastest simulator known to us; its TCP has neither handshake nor SACK. The values are from earlier
+# measurements of this project. This program does not measure them.
 HTSIM = {10: 2.3e6, 10_000: 3.7e5}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One number of flows at one rate, over all turns."""
+    """Measurements with one number of flows at one rate, over all turns."""
 
     rate_gbps: float
     flows: int
     ns_per_packet: tuple[float, ...]
-    """CPU nanoseconds for a data packet through the bottleneck, each turn."""
+    """CPU nanoseconds per data packet through the bottleneck after `WARM_UP_S`, for each turn."""
     warm_up_ns_per_packet: float
-    """The same before `WARM_UP_S`, start-up included."""
+    """CPU nanoseconds per data packet before `WARM_UP_S`, start-up of the process included."""
     events_per_packet: float
     dropped_percent: float
     utilisation: float
@@ -96,13 +100,13 @@ class Cell:
 
     @property
     def median_ns(self) -> float:
-        """The cost that the table shows."""
+        """Median over the turns of the nanoseconds per packet; the table shows it."""
         return statistics.median(self.ns_per_packet)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What was asked for, and what came out."""
+    """A target: a measured quantity and its limit."""
 
     what: str
     found: float
@@ -112,21 +116,24 @@ class Target:
 
     @property
     def met(self) -> bool:
-        """Whether it came out as asked for."""
+        """Whether the measured value is within the limit."""
         return self.found >= self.limit if self.at_least else self.found <= self.limit
 
     def line(self) -> str:
-        """For the end of the program."""
+        """The line with the verdict, for the end of the output."""
         sign = "≥" if self.at_least else "≤"
         return f"  {self.what:58} {self.found:10.4g} {sign} {self.limit:g}{self.unit}: {word(self.met)}"
 
 
 # ---- greedy flows
-# ----------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 
 
 def greedy(*, rate_gbps: float, flows: int, share: float) -> dict[str, Any]:
-    """The scenario: ``flows`` senders that start within a second and never end, ``share`` of the usual packets long."""
+    """The scenario with ``flows`` greedy senders, which start within one second.
+
+    ``share`` is the simulated time after the warm-up, relative to `MEASURED_GBPS_S`.
+    """
     description = scenario(load=0.0, duration_s=WARM_UP_S + share * MEASURED_GBPS_S / rate_gbps)
     product_bytes = round(rate_gbps * 1e9 / 8 * ROUND_TRIP_S)
     there, back = description["link"]
@@ -134,13 +141,13 @@ def greedy(*, rate_gbps: float, flows: int, share: float) -> dict[str, Any]:
     there |= {"buffer": {"bytes": f"{product_bytes}B"}}
     back |= {"delay": f"{ROUND_TRIP_S / 2}s"}
     description["workload"][0] |= {"flows": flows, "handshake": True}
-    # No sender ever waits for its receiver: the line and the buffer hold less.
+    # The receive buffer never limits a sender, because link and buffer contain less.
     description["tcp"]["receive_buffer"] = f"{2 * product_bytes}B"
     return description
 
 
 def measure_greedy(*, turns: int, share: float) -> list[Cell]:
-    """Every rate with every number of flows, and what is smaller, ``turns`` times; says what it is at."""
+    """Measure each rate with each number of flows, and the reduced networks, ``turns`` times."""
     wanted = [(float(rate), flows) for rate in RATES_GBPS for flows in FLOWS]
     wanted += [(rate / SMALLER, JUDGED_FLOWS // SMALLER) for rate in RATES_GBPS]
     found: dict[tuple[float, int], list[dict[str, Any]]] = {key: [] for key in wanted}
@@ -170,19 +177,19 @@ def _cell(rate: float, flows: int, runs: Sequence[Mapping[str, Any]]) -> Cell:
 
 
 def bytes_per_flow(cell: Cell, ten: Cell) -> float:
-    """Memory that the flows beyond ten took, each."""
+    """Memory of each flow beyond the first ten, in bytes."""
     return 1024**2 * (cell.peak_mb - ten.peak_mb) / (cell.flows - ten.flows)
 
 
 def growth(cell: Cell, other: Cell) -> float:
-    """How many times a packet costs what it costs there: the median over the turns."""
+    """Cost of a packet in ``cell`` divided by that in ``other``: the median over the turns."""
     return statistics.median(
         here / there for here, there in zip(cell.ns_per_packet, other.ns_per_packet, strict=True)
     )
 
 
 def print_greedy(cells: Sequence[Cell]) -> list[Target]:
-    """The table, and its targets."""
+    """Print the table and return its targets."""
     of = {(cell.rate_gbps, cell.flows): cell for cell in cells}
     targets = []
     for rate in RATES_GBPS:
@@ -206,19 +213,19 @@ def print_greedy(cells: Sequence[Cell]) -> list[Target]:
         many = of[rate, JUDGED_FLOWS]
         small = of[rate / SMALLER, JUDGED_FLOWS // SMALLER]
         print(
-            f"  the work of {many.flows} flows, done for {small.flows} of them on {1000 * small.rate_gbps:g} Mb/s:"
-            f" {small.median_ns:.0f} ns, × {growth(small, ten):.2f}; memory: × {growth(many, small):.2f}"
+            f"  windows of {many.flows} flows with {small.flows} flows on {1000 * small.rate_gbps:g} Mb/s:"
+            f" {small.median_ns:.0f} ns, work × {growth(small, ten):.2f}; memory × {growth(many, small):.2f}"
             f" (dropped {small.dropped_percent:.2f} %, events/packet {small.events_per_packet:.2f})"
         )
         targets += [
             Target(
-                what=f"{rate} Gb/s: a packet with 10 000 flows, × ten",
+                what=f"{rate} Gb/s: cost of a packet, 10 000 flows ÷ 10 flows",
                 found=growth(many, ten),
                 limit=GROWTH_TARGET,
             ),
             *(
                 Target(
-                    what=f"{rate} Gb/s: memory a flow, {cell.flows} flows",
+                    what=f"{rate} Gb/s: memory per flow, {cell.flows} flows",
                     found=bytes_per_flow(cell, ten),
                     limit=FLOW_TARGET_BYTES,
                     unit=" B",
@@ -227,7 +234,7 @@ def print_greedy(cells: Sequence[Cell]) -> list[Target]:
             ),
             *(
                 Target(
-                    what=f"{rate} Gb/s: packets/s, {flows} flows, beside htsim's (quoted)",
+                    what=f"{rate} Gb/s: packets/s, {flows} flows, against htsim (quoted)",
                     found=1e9 / of[rate, flows].median_ns,
                     limit=quoted,
                     at_least=True,
@@ -239,11 +246,11 @@ def print_greedy(cells: Sequence[Cell]) -> list[Target]:
 
 
 # ---- a million short flows
-# -------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 
 
 def million() -> dict[str, Any]:
-    """The scenario: 320 000 flows a second that take some four seconds each, for eight seconds."""
+    """The scenario with 320 000 flows per second, of some four seconds each, for eight seconds."""
     description = scenario(load=0.0, duration_s=8.0)
     there, back = description["link"]
     there |= {"rate": "100Gb/s", "delay": "500ms", "buffer": {"bytes": "500MB"}}
@@ -265,19 +272,19 @@ def million() -> dict[str, Any]:
 
 
 def measure_million() -> tuple[dict[str, Any], list[Target]]:
-    """One run, printed and judged."""
+    """Simulate a million short flows once, print the result and return it with its targets."""
     found = our_counts(million(), "open")
     print(
-        f"\nshort flows: {found['started_flows']} started, at most {found['most_open']} open at once"
+        f"\nshort flows: {found['started_flows']} started, maximum {found['most_open']} open at once"
         f" (at {found['most_open_at_s']:g} s), {found['through_packets']} packets,"
-        f" {found['cpu_s']:.0f} s of CPU, peak {found['peak_mb']:.0f} MB with their rows read in"
+        f" {found['cpu_s']:.0f} s of CPU time, peak memory {found['peak_mb']:.0f} MB, rows included"
     )
     return found, [
         Target(
             what="short flows open at once", found=found["most_open"], limit=MILLION, at_least=True
         ),
         Target(
-            what="peak memory with them",
+            what="peak memory with a million short flows",
             found=found["peak_mb"],
             limit=MILLION_TARGET_MB,
             unit=" MB",
@@ -286,21 +293,21 @@ def measure_million() -> tuple[dict[str, Any], list[Target]]:
 
 
 # ---- two cores
-# -------------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 
 
 class _Drop:
-    """A fold that keeps nothing."""
+    """A fold that discards all rows."""
 
     def add(self, batch: object) -> None:
-        """Take rows."""
+        """Discard rows."""
 
     def finish(self, *, links: object, provenance: object) -> None:
         """Return nothing."""
 
 
 def measure_cores(*, turns: int, share: float) -> tuple[dict[str, Any], list[Target]]:
-    """The paper's scenario at 80 % load, eight seeds, with one worker and with two."""
+    """Measure the paper's scenario at 80 % load and eight seeds, with one worker and with two."""
     import tcpsf
 
     described = tcpsf.Scenario.from_dict(scenario(load=0.8, duration_s=share * 4000.0))
@@ -315,17 +322,20 @@ def measure_cores(*, turns: int, share: float) -> tuple[dict[str, Any], list[Tar
         ratios.append(walls[0] / walls[1])
         print(f"  turn {turn:<32} {walls[0]:14.2f} {walls[1]:14.2f} {ratios[-1]:7.2f}", flush=True)
     target = Target(
-        what="two cores, × one (best turn)", found=max(ratios), limit=CORES_TARGET, at_least=True
+        what="speed-up with two cores (best turn)",
+        found=max(ratios),
+        limit=CORES_TARGET,
+        at_least=True,
     )
     return {"ratios": ratios}, [target]
 
 
 # ---- the program
-# -----------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 
 
 def draw(cells: Sequence[Cell], *, where: str) -> str:
-    """The cost of a packet against the number of flows, as SVG."""
+    """Plot the cost of a packet against the number of flows, as SVG."""
     curves = [
         Curve(
             label=f"tcpsf, {rate} Gb/s",
@@ -354,7 +364,7 @@ def _where(*, busy: bool) -> str:
 
 
 def _machine() -> str:
-    """What kind of machine this is, without its name."""
+    """Processor model and number of cores of this machine, without its host name."""
     model = platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
@@ -368,17 +378,17 @@ def _machine() -> str:
 
 
 def _progress(text: str) -> None:
-    """Say how far it is, where somebody looks on."""
+    """Print the progress if standard error is a terminal."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, write the table, the numbers and the plot; status 1 if a target is missed."""
+    """Measure, and write the table, the numbers and the plot; status 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--turns", type=int, default=7)
     parser.add_argument(
-        "--share", type=float, default=1.0, help="simulated time, as a share of what is usual"
+        "--share", type=float, default=1.0, help="simulated time, relative to the default"
     )
     parser.add_argument(
         "--out", type=Path, default=HERE, help="folder for scaling.json and scaling.svg"

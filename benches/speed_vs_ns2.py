@@ -1,19 +1,21 @@
-"""Our simulator's speed beside ns-2's, in one run, on the Smart Framing paper's network at 80 % load.
+"""Compare the speed of our simulator with ns-2's on the Smart Framing paper's network at 80 % load.
 
-What is counted: packets that leave the bottleneck's buffer (data; ACKs cost both sides as much
-again and are not counted) per second of CPU time, user and system, of a fresh process that
-simulates the scenario once, start-up and set-up included. The two take turns, so that a busy
-machine is busy for both; the ratio is taken within each turn. ns-2 runs without its queue monitor,
-because ours always counts; the number of packets comes from an untimed run of each.
+Speed is the number of packets that leave the bottleneck's buffer, per second of CPU time (user and
+system). Data packets are counted; ACKs, which cost both sides as much again, are not. Each
+measurement is a new process that simulates the scenario once, start-up and set-up included.
 
-Most of ns-2's time here is Tcl that starts and ends 43 flows a second. The second block has greedy
-flows only: its event loop alone. verification/ns2/README.md says what was done to make the script
-fast.
+Measurements of both simulators alternate, so that other load on the machine affects both. The ratio
+is computed within each turn. ns-2 runs without its queue monitor, although our simulator always
+counts. The number of packets comes from a separate run of each, which is not timed.
 
-Ours is the in-process binding, with every flow's row produced and thrown away.
+At 80 % load, ns-2 spends most of its time in Tcl, which starts and ends 43 flows per second. The
+second block has greedy flows only and measures ns-2's event loop. verification/ns2/README.md
+describes the optimisations of the Tcl script.
+
+Our simulator runs in a Python process, which creates the row of every flow and discards it.
 """
 
-# ruff: noqa: T201 (it is a program, and prints what it finds)
+# ruff: noqa: T201 (this program prints measurements)
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ LOAD = 0.8
 
 
 def compare(*, load: float, duration_s: float, turns: int) -> Turns:
-    """Time both in turns and print what came out."""
+    """Measure both simulators alternately and print the results."""
     options: dict[str, Any] = {"load": load, "duration_s": duration_s, "seed": 1, **NS2_SETTINGS}
     theirs = Work(
         arguments=command(**options, monitor=0), packets=int(run_ns2(**options)["through_packets"])
@@ -83,9 +85,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     ratio = statistics.median(found.ratios)
     fast, small = ratio >= TARGET, found.peak_mb < PEAK_TARGET_MB
-    print(f"\nat load {LOAD:g}: {ratio:.1f} times ns-2 (asked for {TARGET:g}): {word(fast)}")
+    print(f"\nat load {LOAD:g}: {ratio:.1f} times ns-2 (target {TARGET:g}): {word(fast)}")
     print(
-        f"peak memory: {found.peak_mb:.0f} MB (asked for less than {PEAK_TARGET_MB:g}): {word(small)}"
+        f"peak memory: {found.peak_mb:.0f} MB (target less than {PEAK_TARGET_MB:g}): {word(small)}"
     )
     return 0 if fast and small else 1
 

@@ -1,10 +1,12 @@
-"""curl, wget, ab, wrk and Chromium, fetching from `tcpsf serve` through a link, in a network namespace of their own.
+"""Run curl, wget, ab, wrk and Chromium against `tcpsf serve`, through a link.
 
-python verification/_clients.py FOLDER [--quick]    what `clients` runs in that namespace: a line of
-JSON each
+`clients` starts this file as a program in a separate network namespace. The program prints each
+verdict as one line of JSON:
+
+    python verification/_clients.py FOLDER [--quick]
 """
 
-# ruff: noqa: S603, T201 (it runs programs and prints what it finds)
+# ruff: noqa: S603, T201 (this module runs programs and prints verdicts)
 
 from __future__ import annotations
 
@@ -42,14 +44,14 @@ Promise.all(names.map(digest)).then((lines) => { document.body.textContent = lin
 
 
 def content(number: int) -> bytes:
-    """An object of the page: a few bytes to a few hundred thousand."""
+    """Contents of one object of the page: from about 100 bytes to about 200 kB."""
     block = hashlib.sha256(str(number).encode()).digest()
     size = (100 << number % 12) + number
     return (block * (size // len(block) + 1))[:size]
 
 
 def digest(data: bytes) -> int:
-    """As the page computes it."""
+    """The checksum of an object's bytes, by the formula that the script of `PAGE` uses."""
     total = 0
     for byte in data:
         total = (total * 31 + byte) & 0xFFFF_FFFF
@@ -57,7 +59,7 @@ def digest(data: bytes) -> int:
 
 
 def clients(verdicts: Verdicts, *, quick: bool, repository: Path) -> None:
-    """Run the clients that are here, and list those that are not."""
+    """Run the clients that are installed on this machine, and list the missing ones."""
     tcpsf = Path(sys.executable).with_name("tcpsf")
     missing = [name for name in ("unshare", *COMMANDS) if shutil.which(name) is None]
     if not tcpsf.exists() or "unshare" in missing:
@@ -83,7 +85,7 @@ def clients(verdicts: Verdicts, *, quick: bool, repository: Path) -> None:
 
 
 def run(*words: str, seconds: float = 120) -> subprocess.CompletedProcess[bytes]:
-    """A program's output, whatever comes of it."""
+    """Run a program and return its output and exit status; 124 is the status after a time-out."""
     try:
         return subprocess.run(words, check=False, capture_output=True, timeout=seconds)
     except subprocess.TimeoutExpired as error:
@@ -92,21 +94,21 @@ def run(*words: str, seconds: float = 120) -> subprocess.CompletedProcess[bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Behind a link, with a folder to put things, and much time or little."""
+    """Conditions of a client's run: options of the link, working folder, short or full run."""
 
     options: tuple[str, ...]
     folder: Path
     quick: bool
 
     def run(self, *words: str) -> subprocess.CompletedProcess[bytes]:
-        """A client there."""
+        """Run a client behind the link."""
         return run(
             str(Path(sys.executable).with_name("tcpsf")), "link", *self.options, "--", *words
         )
 
 
 def curl(place: Place) -> Iterator[tuple[str, bool]]:
-    """Both IPs, two files over one connection, a range."""
+    """IPv4 and IPv6: two files over one connection, a byte range, several byte ranges."""
     right = []
     for host in (FOUR, f"[{SIX}]"):
         outs = [place.folder / "curl.0", place.folder / "curl.1"]
@@ -134,15 +136,15 @@ def curl(place: Place) -> Iterator[tuple[str, bool]]:
 
 
 def parts(answer: bytes) -> list[bytes]:
-    """What an answer of several parts holds, as who reads mail understands it."""
-    # Behind the status, it is a message like any other.
+    """Bodies of the parts of a `multipart/byteranges` response."""
+    # After the status line, the response has the syntax of a MIME message.
     message = email.message_from_bytes(answer.partition(b"\r\n")[2])
     held = [part.get_payload(decode=True) for part in message.walk() if not part.is_multipart()]
     return [part for part in held if isinstance(part, bytes)]
 
 
 def wget(place: Place) -> Iterator[tuple[str, bool]]:
-    """All objects, byte by byte."""
+    """Fetch all objects and compare them byte by byte."""
     urls = [f"http://{FOUR}/o{n}.bin" for n in range(OBJECTS)]
     done = place.run("wget", "-q", "-P", str(place.folder / "wget"), *urls)
     found = [(place.folder / "wget" / f"o{n}.bin") for n in range(OBJECTS)]
@@ -152,9 +154,9 @@ def wget(place: Place) -> Iterator[tuple[str, bool]]:
 
 
 def ab(place: Place) -> Iterator[tuple[str, bool]]:
-    """A connection for each request, and many requests on each."""
+    """One connection for each request, then many requests on persistent connections."""
     count = 500 if place.quick else 5000
-    for options, what in (((), "a connection each"), (("-k",), "kept alive")):
+    for options, what in (((), "one connection each"), (("-k",), "persistent connections")):
         done = place.run(
             "ab", "-q", "-s", "120", "-n", str(count), "-c", "50", *options, f"http://{FOUR}/o5.bin"
         )
@@ -169,7 +171,7 @@ def ab(place: Place) -> Iterator[tuple[str, bool]]:
 
 
 def wrk(place: Place) -> Iterator[tuple[str, bool]]:
-    """As much as goes, over 64 connections."""
+    """Requests at the highest rate that 64 connections reach."""
     done = place.run(
         "wrk",
         "-t",
@@ -190,7 +192,7 @@ def wrk(place: Place) -> Iterator[tuple[str, bool]]:
 
 
 def chromium(place: Place) -> Iterator[tuple[str, bool]]:
-    """A page whose script fetches all objects and sums their bytes up."""
+    """Load a page whose script fetches all objects and computes their checksums."""
     profile = place.folder / "profile"
     words = (
         "--headless",
@@ -205,7 +207,7 @@ def chromium(place: Place) -> Iterator[tuple[str, bool]]:
     lines = re.findall(r"o(\d+)\.bin (\d+) (\d+)", done.stdout.decode())
     wanted = [(str(n), str(len(content(n))), str(digest(content(n)))) for n in range(OBJECTS)]
     right = sum(a == b for a, b in zip(lines, wanted, strict=False))
-    yield f"a page, and {right} of {OBJECTS} objects right", right == OBJECTS
+    yield f"page loaded, {right} of {OBJECTS} objects right", right == OBJECTS
 
 
 COMMANDS = {"curl": curl, "wget": wget, "ab": ab, "wrk": wrk, "chromium": chromium}
@@ -213,7 +215,7 @@ COMMANDS = {"curl": curl, "wget": wget, "ab": ab, "wrk": wrk, "chromium": chromi
 
 @contextlib.contextmanager
 def served(folder: Path) -> Iterator[dict[str, object]]:
-    """`tcpsf serve`; when the block is over, the summary is in what it gave."""
+    """Run `tcpsf serve` during the block; after the block, the dictionary contains the summary."""
     words = [str(Path(sys.executable).with_name("tcpsf")), "serve", str(folder), "--json"]
     server = subprocess.Popen(
         [*words, "--address", FOUR, "--address", SIX],
@@ -227,13 +229,13 @@ def served(folder: Path) -> Iterator[dict[str, object]]:
     try:
         yield summary
     finally:
-        server.send_signal(signal.SIGTERM)  # a shell lets programs in the background ignore SIGINT
+        server.send_signal(signal.SIGTERM)  # SIGINT is ignored in background jobs of a shell
         rest, _ = server.communicate(timeout=60)
         summary.update(json.loads(rest.splitlines()[-1]) if rest else {})
 
 
 def inside(folder: Path, *, quick: bool) -> None:
-    """The clients, in this namespace, which is nobody else's."""
+    """Run every client on every link in this network namespace, which no other program uses."""
     for path in ("ipv4/ip_forward", "ipv6/conf/all/forwarding"):
         Path("/proc/sys/net", path).write_text("1", encoding="ascii")
     files = folder / "files"
@@ -247,13 +249,13 @@ def inside(folder: Path, *, quick: bool) -> None:
                 if shutil.which(command) is not None:
                     for told, holds in judge(Place(options=options, folder=folder, quick=quick)):
                         print(json.dumps((f"{command}, {name} link: {told}", holds)), flush=True)
-        # ab and wrk leave connections that they have no use for any more.
+        # ab and wrk leave connections open at the end, so these counts are shown and not judged.
         counts = {
             key: summary.get(key)
             for key in ("accepted_connections", "failed_connections", "damaged_packets")
         }
         print(
-            json.dumps((f"{name} link: the server ends by itself, {counts}", bool(summary))),
+            json.dumps((f"{name} link: the server exits after SIGTERM, {counts}", bool(summary))),
             flush=True,
         )
 

@@ -1,6 +1,6 @@
-"""The program of `crates/interop`, built and run; verdicts on what it finds."""
+"""Build and run the program of `crates/interop`, and print verdicts on its results."""
 
-# ruff: noqa: S603, T201 (it runs a program and prints what the programs here find)
+# ruff: noqa: S603, T201 (this module runs a program and prints verdicts)
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Row = dict[str, Any]
 
 
 class CannotRunError(Exception):
-    """Something is missing here that is not ours."""
+    """A prerequisite of the comparison is missing on this machine."""
 
 
 def build() -> Path:
-    """Build the program, in release, and return where it is."""
+    """Build the program with the release profile and return its path."""
     cargo = os.environ.get("CARGO", "cargo")
     if shutil.which(cargo) is None:
         message = f"no `{cargo}` on the PATH"
@@ -43,7 +43,10 @@ def build() -> Path:
 def run_each(
     program: Path, runs: Sequence[Sequence[str]], *, at_once: int
 ) -> Iterator[tuple[int, list[Row], str]]:
-    """Run the program with each of these words, some at a time: the run's place, its results, and its complaint."""
+    """Run the program once for each list of arguments, with at most `at_once` processes.
+
+    Yields the index of the run, the rows that it printed, and its standard error if it failed.
+    """
 
     def one(number: int) -> tuple[int, list[Row], str]:
         done = subprocess.run(
@@ -57,26 +60,29 @@ def run_each(
 
 
 class Verdicts:
-    """Lines of what should hold, and whether it does."""
+    """Prints verdicts and counts the failed ones."""
 
     def __init__(self) -> None:
         self.failed = 0
         self._told = 0
 
     def say(self, told: str, *, holds: bool) -> None:
-        """Print one."""
+        """Print one verdict: ``told`` is the statement, ``holds`` whether it is true."""
         self._told += 1
         self.failed += not holds
         print(f"  {'holds' if holds else 'FAILS':6} {told}", flush=True)
 
     @property
     def exit_status(self) -> int:
-        """0 if all hold, and there was something to hold."""
+        """0 if at least one verdict was printed and all of them hold, otherwise 1."""
         return 1 if self.failed or not self._told else 0
 
 
 def main(work: Any) -> int:
-    """Run ``work``, which says its verdicts; what is missing here makes it one that could not run."""
+    """Run ``work``, which prints its verdicts, and return the exit status.
+
+    The status is 77 if a prerequisite is missing on this machine.
+    """
     verdicts = Verdicts()
     try:
         work(verdicts)

@@ -1,10 +1,10 @@
-"""Puts chosen losses into a chosen window of the simulator's Reno sender, and says whether it needed its timer.
+"""Drop chosen segments of one window of the simulator's Reno sender and see whether it times out.
 
-A transfer whose very first packet is lost starts anew with a window of one segment and a slow start
-threshold of two: from there on it is in congestion avoidance, and its window passes every size, one
-a round trip. Where the window has just become W, its W segments are those that the losses are taken
-from. Losses are masks on the line, so nothing else is lost, and the bandwidth is so high that a
-window is all that is ever on its way.
+The first packet of every transfer is lost. After the timeout the sender has a window of one segment
+and a slow start threshold of two segments. From then on it is in congestion avoidance, and its
+window grows by one segment in each round trip. When the window has just become W segments, the
+losses are chosen among these W segments. A mask on the link drops exactly the chosen segments. The
+bandwidth is so high that never more than one window is in flight.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Rule = Literal["cwnd", "flight"]
 HALVING = {"cwnd": "window", "flight": "flight"}
 MSS = 1000
 LEAST = 2
-"""The smallest window that congestion avoidance has."""
+"""Smallest window in congestion avoidance, in segments."""
 SPARE = 60
-"""Segments that follow the last window, so that the end of the data plays no part."""
+"""Segments after the last window, so that the end of the data has no effect on the recovery."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a window of so many segments is, in a transfer that loses nothing but its first packet."""
+    """Position of a window of a given size in a transfer that loses only its first packet."""
 
     window: int
     first: int
@@ -40,7 +40,7 @@ class Place:
 
 
 def places(rule: Rule, most: int) -> dict[int, Place]:
-    """Find where the windows from `LEAST` to ``most`` segments begin."""
+    """Find the first segment of each window from `LEAST` to ``most`` segments."""
     segments = most * most
     scenario = _scenario(rule, segments, "1")
     sent = run(Scenario.from_dict(scenario), seed=1).packets.filter(
@@ -57,11 +57,11 @@ def places(rule: Rule, most: int) -> dict[int, Place]:
 
 
 def recovers(rule: Rule, place: Place, patterns: Sequence[Sequence[int]]) -> list[bool]:
-    """Whether the sender repairs each pattern of losses from this window without its timer."""
+    """Whether the sender repairs each pattern of losses in this window without a timeout."""
     text = json.dumps(_scenario(rule, place.first + 2 * place.window + SPARE, "MASK", trace=False))
 
     def one(lost: Sequence[int]) -> bool:
-        # The first packet is lost and sent again, so a segment is the data packet after its number.
+        # The first packet is lost and sent again, so segment n is data packet n + 1 on the link.
         gone = {0, *(place.first + each + 1 for each in lost)}
         mask = ",".join("1" if number in gone else "0" for number in range(max(gone) + 1))
         simulation = _core.Simulation(text.replace("MASK", mask), seed=1)

@@ -1,6 +1,6 @@
-"""Verdicts for the programs here: lines of a comparison, and a test for two sets of runs."""
+"""Verdicts of the comparisons: lines of a report, and Welch's test for two sets of runs."""
 
-# ruff: noqa: T201 (what it prints is what the programs find)
+# ruff: noqa: T201 (this module prints the verdicts)
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 NOT_JUDGED = "(not judged)"
 
-# A test that could not have seen a difference of this share is not a pass.
+# A test passes only if it would have detected a relative difference of this size.
 COARSEST_RESOLUTION = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One quantity on both sides and what to think of it."""
+    """One quantity: its value in the reference, its value in our simulator, and the verdict."""
 
     what: str
     reference: float
@@ -27,12 +27,12 @@ class Line:
 
     @property
     def failed(self) -> bool:
-        """Whether the line says that the two sides disagree, or can't say."""
+        """Whether the two sides differ, or there are too few runs for a verdict."""
         return self.verdict not in ("agree", NOT_JUDGED)
 
 
 def report(title: str, lines: Sequence[Line], *, reference: str) -> None:
-    """Prints a part's lines; ``reference`` heads the other side's column."""
+    """Print the lines of one part; ``reference`` is the heading of the reference column."""
     print(f"\n{title}")
     print(f"  {'':44} {reference:>12} {'ours':>12}  {'':34} verdict")
     for line in lines:
@@ -42,7 +42,7 @@ def report(title: str, lines: Sequence[Line], *, reference: str) -> None:
 
 
 def judged(statements: Iterable[tuple[str, bool]]) -> int:
-    """Prints each statement, whether it holds in front of it; how many fail."""
+    """Print each statement after `holds` or `FAILS`, and return the number that fail."""
     failed = 0
     for told, holds in statements:
         failed += not holds
@@ -53,7 +53,10 @@ def judged(statements: Iterable[tuple[str, bool]]) -> int:
 def welch(
     what: str, reference: Sequence[float | None], ours: Sequence[float | None], *, error: float
 ) -> Line:
-    """A line from the runs' values on each side, none assumed to have the other's variance."""
+    """Compare the means of the runs on both sides by Welch's test, with unequal variances.
+
+    ``error`` is the probability of a false difference.
+    """
     a = [value for value in reference if value is not None]
     b = [value for value in ours if value is not None]
     if min(len(a), len(b)) < 2:
@@ -69,7 +72,7 @@ def welch(
         return Line(what=what, reference=mean_a, ours=mean_b, note="no scatter", verdict=verdict)
     freedom = scatter**2 / (square_a**2 / (len(a) - 1) + square_b**2 / (len(b) - 1))
     half_width = student_quantile(error, max(1, math.floor(freedom))) * math.sqrt(scatter)
-    # A mean queue or a share of zero has no relative resolution; none of ours is.
+    # A mean of zero has no relative resolution. No quantity that is compared has a mean of zero.
     resolution = half_width / abs(mean_a) if mean_a else math.inf
     verdict = (
         "DIFFER"
@@ -79,7 +82,7 @@ def welch(
         else "TOO FEW RUNS"
     )
     note = (
-        f"{100 * (mean_b - mean_a) / mean_a:+.1f} %, would see {100 * resolution:.1f} %"
+        f"{100 * (mean_b - mean_a) / mean_a:+.1f} %, would detect {100 * resolution:.1f} %"
         if mean_a
         else ""
     )
@@ -101,7 +104,11 @@ def student_quantile(error: float, freedom: int) -> float:
 
 
 def _student_beyond(t: float, freedom: int) -> float:
-    """P(|T| > t), by the finite sums for odd and even degrees of freedom (Abramowitz and Stegun 26.7.3, 26.7.4)."""
+    """P(|T| > t) for Student's t with a whole number of degrees of freedom.
+
+    The finite sums for odd and for even degrees of freedom are Abramowitz and Stegun 26.7.3 and
+    26.7.4.
+    """
     angle = math.atan(t / math.sqrt(freedom))
     sine, cosine = math.sin(angle), math.cos(angle)
     odd = freedom % 2 == 1

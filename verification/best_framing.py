@@ -1,14 +1,15 @@
-"""Holds the small sender of the best-framing model against our TCP, pattern by pattern.
+"""Compare the sender of the best-framing model with the simulator's TCP, for each loss pattern.
 
-A train of up to eight full-sized segments in one window, every pattern of losses; and narrower
-windows with each single loss. Both must be done at the same moment, to a tick of the clock.
+The first set has trains of up to eight full-sized segments in one window, with every pattern of
+losses. The second set has smaller windows, with each single loss. In both senders the last
+acknowledgment must arrive at the same time, within two ticks of the clock.
 
     python verification/best_framing.py
 
-Exit status 1 if one differs.
+The exit status is 1 if any pattern differs.
 """
 
-# ruff: noqa: T201 (it is a program, and prints what it finds)
+# ruff: noqa: T201 (this program prints its verdicts)
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ TICK_S = 0.001
 
 
 def main() -> int:
-    """Play both, compare, judge."""
+    """Run every pattern through both senders, compare the times and print the verdicts."""
     failed = 0
     lines = [
         (
@@ -66,7 +67,7 @@ def _alike(pattern: Sequence[bool], window: int) -> bool:
 
 
 def simulated(pattern: Sequence[bool], window: int) -> float:
-    """When our TCP has all of it acknowledged."""
+    """Time at which the simulated sender receives the last acknowledgment, in seconds."""
     drops = ",".join(str(int(lost)) for lost in pattern)
     scenario = Scenario(
         name="train",

@@ -1,24 +1,24 @@
-"""Holds our simulator's Classic TCP against ns-2's on the Smart Framing paper's network: Sack1, Tahoe and FACK.
+"""Compare our simulator with ns-2 on the Smart Framing paper's network, for Sack1, Tahoe and FACK.
 
-Three parts, each line with a verdict; exit status 1 if any fails:
+The comparison has three parts. Each line has a verdict, and the exit status is 1 if any line fails.
 
-* single flows on a line that loses the packets it is told to, the same on both sides. Nothing is
-  random and nothing competes: completion time to a microsecond, recoveries and packets sent must be
-  the same for every flow. Once with Sack1 and once with Tahoe, whose echoes of what it sent twice
-  must not begin another recovery. With FACK, whose timeouts in ns-2 are not the paper's, the same
-  for every flow without a timeout.
-* ten greedy flows alone, both simulators starting each at the same instant. After the first 100 s
-  the flows lose in lock-step and nothing is random: drops, recoveries and mean queue must agree
-  within 1 %.
-* ten greedy flows and Poisson web flows at loads 0.2 to 0.9, independent runs on both sides. Per
-  line a Welch test on the runs' means; the error of 1 % is for all lines together (Bonferroni). A
-  line whose test could not have seen a difference of 25 % is not a pass either: it is "too few
-  runs" and fails the program.
+* Single flows on a link that drops given packets, the same packets on both sides. Nothing is
+  random, and there is no competing traffic. For every flow, the completion time must agree to a
+  microsecond, and recoveries and packets sent must be equal. The senders are Sack1 and Tahoe. The
+  duplicate ACKs that Tahoe's own retransmissions cause must not start another recovery. With FACK,
+  whose timeouts in ns-2 are not the paper's, only flows without a timeout are compared.
+* Ten greedy flows alone, with the same start times in both simulators. After the first 100 s the
+  flows lose packets synchronously, and nothing is random. Drops, recoveries and mean queue must
+  agree within 1 %.
+* Ten greedy flows and Poisson web flows at loads 0.2 to 0.9, with independent runs on both sides.
+  Each line is a Welch test of the means over the runs. The error probability of 1 % holds for all
+  lines together (Bonferroni). If the test could not have detected a difference of 25 %, the verdict
+  is "too few runs", and the program fails.
 
-The settings that make the two the same network are in ``ns2/README.md``.
+``ns2/README.md`` describes the settings that make both networks equal.
 """
 
-# ruff: noqa: T201 (it is a program, and prints what it finds)
+# ruff: noqa: T201 (this program prints its verdicts)
 
 from __future__ import annotations
 
@@ -63,47 +63,49 @@ CANNOT_RUN = 77
 SIZES: tuple[int, ...] = tuple(
     size if size <= MSS else -(-size // MSS) * MSS for size in TABLE_1_BYTES
 )
-# Load is the paper's sizes' mean over the bottleneck rate; the rounded ones would put 1.6 % on it.
+# The load follows from the mean of the paper's sizes. The mean of the rounded sizes is 1.6 %
+# larger.
 FLOWS_PER_S_AT_LOAD_1 = RATE_BITS_PER_S / 8 / statistics.mean(TABLE_1_BYTES)
 
-# Sets of ten starts within the paper's first second, to the nanosecond: on a grid of 0.1 ms, as RTT
-# and transmission time are, packets of several flows meet in one instant, and rounding in ns-2's
-# doubles then says which is first.
+# Sets of ten start times within the paper's first second, to the nanosecond. RTT and transmission
+# time are multiples of 0.1 ms. With start times on that grid, packets of several flows would
+# arrive at the same instant, and the rounding of ns-2's doubles would determine their order.
 _draw = random.Random(1)  # noqa: S311 (cases, not secrets)
 STARTS_S: tuple[tuple[float, ...], ...] = tuple(
     tuple(round(_draw.random(), 9) for _ in range(10)) for _ in range(5)
 )
 
-# The ns-2 settings that both sides share: the timers of 2002, and ACKs that take 50 ms whatever
-# their size, because ns-2's grow by 8 bytes a SACK block and ours by the option's real length.
+# The ns-2 settings of the comparison: the timers of 2002, and a return path without a rate, on
+# which every ACK takes 50 ms. A SACK block adds 8 bytes to an ACK in ns-2, and the real length of
+# the option in our simulator.
 NS2_SETTINGS: dict[str, object] = {"profile": "2002", "reverse_rate": 1e15}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """What both simulators count in one run, in the same units."""
+    """Counts of one run, in the same units for both simulators."""
 
     completion_s: tuple[float | None, ...]
     """Mean completion time of each size class, seconds."""
     web_fast_percent: float | None
     """Fast retransmits among the web flows' recoveries, percent."""
     all_fast_percent: float | None
-    """The same with the greedy flows."""
+    """Fast retransmits among the recoveries of web and greedy flows, percent."""
     greedy_recoveries: int
     greedy_timeouts: int
     offered_packets: int
     dropped_packets: int
     mean_queue_packets: float
-    """Waiting or in transmission."""
+    """Packets waiting or in transmission."""
     mean_queue_bytes: float
 
 
 # ---- the two sides
-# ---------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 
 
 def counts_of_ns2(run: Mapping[str, Any]) -> Counts:
-    """Reads what web.tcl printed."""
+    """Convert the JSON object of web.tcl."""
     return Counts(
         completion_s=tuple(row["mean_s"] for row in run["classes"]),
         web_fast_percent=fast_retransmit_percent(run["classes"]),
@@ -122,7 +124,7 @@ def counts_of_ns2(run: Mapping[str, Any]) -> Counts:
 def scenario(
     *, load: float, duration_s: float, starts_s: Sequence[float] | None = None
 ) -> dict[str, Any]:
-    """Our scenario of the network that web.tcl builds with ``NS2_SETTINGS``."""
+    """The scenario of the network that web.tcl builds with ``NS2_SETTINGS``."""
     between: dict[str, Any] = {"from": "servers", "to": "clients", "sender": SENDER}
     greedy: list[dict[str, Any]] = (
         [
@@ -165,7 +167,7 @@ def scenario(
     return {
         "name": "compare-ns2",
         "duration": f"{duration_s:g}s",
-        # The script stops then, whatever is unfinished.
+        # web.tcl stops at the end of the duration, with flows unfinished.
         "drain": "0s",
         "link": [
             {
@@ -174,8 +176,8 @@ def scenario(
                 "to": "clients",
                 "rate": "10Mb/s",
                 "delay": "50ms",
-                # ns-2 drops when what waits, without the packet in transmission, would reach the
-                # limit.
+                # ns-2 drops a packet if the waiting bytes, without the packet in transmission,
+                # would reach the limit.
                 "buffer": {"bytes": "149999B", "counts_in_service": False},
             },
             {"name": "return", "from": "clients", "to": "servers", "delay": "50ms"},
@@ -199,7 +201,7 @@ def scenario(
 
 
 def run_ours(description: Mapping[str, Any], *, seed: int) -> Counts:
-    """One run of our simulator: the only place here that knows its interface."""
+    """Run our simulator once and return its counts."""
     import tcpsf
 
     result = tcpsf.run(tcpsf.Scenario.from_dict(dict(description)), seed=seed)
@@ -233,7 +235,7 @@ def run_ours(description: Mapping[str, Any], *, seed: int) -> Counts:
 
 
 def run_ours_masked(*, sender: str, packets: int, lost: Sequence[int]) -> Transfer:
-    """One flow of ours alone on a line that loses packets ``lost``."""
+    """Simulate one flow alone on a link that drops the packets with the numbers ``lost``."""
     import tcpsf
 
     description = scenario(load=0.0, duration_s=2000.0)
@@ -271,11 +273,14 @@ def _run_ours(request: tuple[Mapping[str, Any], int]) -> Counts:
 
 
 # ---- single flows
-# ----------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 
 
 def mask_cases(count: int) -> list[tuple[int, tuple[int, ...]]]:
-    """Flows of 1 to 40 packets and what each loses: every packet alike, 3 to 30 % of them, one at least."""
+    """Flows of 1 to 40 packets and the numbers of the packets that each loses.
+
+    The losses are independent, with a probability of 3 to 30 %. Each flow loses at least one packet.
+    """
     draw = random.Random(1)  # noqa: S311 (cases, not secrets)
     cases = []
     for _ in range(count):
@@ -298,7 +303,7 @@ def window_cases(count: int) -> list[tuple[int, tuple[int, ...]]]:
 
 
 def compare_masks(*, count: int, name: str) -> list[Line]:
-    """The lines for single flows with given losses of the sender that ns-2 calls ``name``."""
+    """Compare single flows with given losses; ``name`` is ns-2's name of the sender."""
     cases = mask_cases(count)
     if name == "fack":
         cases += window_cases(count // 4)
@@ -374,11 +379,11 @@ def _compare_transfers(
 
 
 # ---- greedy flows alone
-# ----------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 
 
 def compare_greedy(*, duration_s: float, start_sets: int) -> list[Line]:
-    """The lines for ten greedy flows alone, means over the sets of starts."""
+    """Compare ten greedy flows alone, by means over the sets of start times."""
     starts = STARTS_S[:start_sets]
     spans = (GREEDY_WARM_UP_S, duration_s)
     requests = [
@@ -427,7 +432,7 @@ def compare_greedy(*, duration_s: float, start_sets: int) -> list[Line]:
         "timeouts": lambda counts: counts.greedy_timeouts,
     }
     for what, early_value in first.items():
-        # Information: what the ten slow starts do hangs on single packets.
+        # Shown without a verdict: single packets determine the result of the ten slow starts.
         ns2, us = (
             statistics.mean(early_value(counts) for counts in side[::2]) for side in (theirs, ours)
         )
@@ -436,7 +441,7 @@ def compare_greedy(*, duration_s: float, start_sets: int) -> list[Line]:
                 what=f"{what}, first {GREEDY_WARM_UP_S:g} s",
                 reference=ns2,
                 ours=us,
-                note="hangs on single packets",
+                note="depends on single packets",
                 verdict=NOT_JUDGED,
             )
         )
@@ -444,16 +449,16 @@ def compare_greedy(*, duration_s: float, start_sets: int) -> list[Line]:
 
 
 def _mean_since(early: float, late: float, duration_s: float) -> float:
-    """A time average over [warm-up, end] from those over [0, warm-up] and [0, end]."""
+    """Time average over [warm-up, end], from the averages over [0, warm-up] and [0, end]."""
     return (late * duration_s - early * GREEDY_WARM_UP_S) / (duration_s - GREEDY_WARM_UP_S)
 
 
 # ---- web flows
-# -------------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 
 
 def compare_web(*, loads: Sequence[float], runs: int, duration_s: float) -> list[Line]:
-    """The lines for every load: each class's completion time, %FR, drops and queue."""
+    """Compare each class's completion time, %FR, drops and mean queue at every load."""
     theirs = [
         counts_of_ns2(run)
         for run in run_many(
@@ -505,7 +510,7 @@ def compare_web(*, loads: Sequence[float], runs: int, duration_s: float) -> list
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run both parts and say whether all lines agree."""
+    """Run the chosen parts, print their lines and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument(
         "--quick", action="store_true", help="two loads and shorter runs: about a minute"

@@ -1,21 +1,24 @@
-"""Holds our random early detection and ECN against ns-2's: ten greedy flows over one bottleneck.
+"""Compare our random early detection (RED) and ECN with ns-2's.
 
-Five settings with the same parameters on both sides: packets dropped, marked for ECN-capable
-senders, with the gentle slope, with the average in bytes, and with an average slow enough to
-overshoot. Independent runs on both sides, each with its own starts and draws; mean queue, share of
-packets dropped, share marked and utilisation per setting by a Welch test, where the error of 1 % is
-for all lines together (Bonferroni).
+Ten greedy flows share one bottleneck. There are five settings, with the same parameters on both
+sides: drops; marks of ECN-capable packets; marks with the gentle slope; drops with the average in
+bytes; drops with an average that is slow enough to overshoot.
 
-Two things are ns-2's own. It spares a packet that finds at most one packet waiting, which the paper
-doesn't: with `spare_short` ours does, too; without it the mean queue here is 8 to 11 % shorter,
-unless the average is slow. And it counts the arriving packet among those that have passed since the
-last one chosen, where ours counts what passed before it (the formula of Floyd and Jacobson's
-section VII). With a probability p that makes the mean distance between two chosen shorter by a
-share of p, here some 2 %, which the flows answer with smaller windows. So a line whose means are
-within 5 % of each other agrees, too.
+The runs on both sides are independent, with random start times and draws. Mean queue, share of
+packets dropped, share marked and utilisation are compared by a Welch test for each setting. The
+error probability of 1 % holds for all lines together (Bonferroni).
+
+ns-2 differs from the paper in two ways. First, it never drops or marks a packet that finds at most
+one packet waiting. Our queue does the same with `spare_short`. Without it the mean queue here is 8
+to 11 % shorter, unless the average is slow.
+
+Second, ns-2's count of packets since the last drop or mark includes the arriving packet. Our count
+is that of Floyd and Jacobson's section VII and excludes it. With a probability p, the mean distance
+between two drops or marks in ns-2 is shorter by a share of p, here by about 2 %, and the flows then
+have smaller windows. Therefore a line also agrees if its means are within 5 % of each other.
 """
 
-# ruff: noqa: T201 (it is a program, and prints what it finds)
+# ruff: noqa: T201 (this program prints its verdicts)
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ SCRIPT = Path(__file__).parent / "ns2" / "red.tcl"
 FAMILY_ERROR = 0.01
 CANNOT_RUN = 77
 WARM_UP_S = 50
-# The difference that the two ways of counting explain.
+# Relative difference that the two definitions of the count explain.
 TOLERANCE = 0.05
 
 WIRE = 1500
@@ -46,7 +49,7 @@ MIN_TH, MAX_TH, MAX_P = 20, 60, 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One comparison: what differs from packets dropped by the paper's RED."""
+    """One comparison: its parameters that differ from the paper's RED with drops."""
 
     name: str
     ns2: Mapping[str, float] = field(default_factory=dict)
@@ -73,7 +76,7 @@ SETTINGS: tuple[Setting, ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """What both simulators count after the warm-up."""
+    """Counts of one run after the warm-up, in the same units for both simulators."""
 
     waiting_packets: float
     dropped_percent: float
@@ -90,7 +93,7 @@ QUANTITIES: tuple[tuple[str, Callable[[Counts], float]], ...] = (
 
 
 def run_ns2(setting: Setting, *, seed: int, duration_s: int) -> Counts:
-    """One run of red.tcl."""
+    """Run red.tcl once in ns-2 and return its counts."""
     options = {
         "seed": seed,
         "duration": duration_s,
@@ -119,11 +122,11 @@ def run_ns2(setting: Setting, *, seed: int, duration_s: int) -> Counts:
 
 
 def scenario(setting: Setting, *, duration_s: int) -> dict[str, Any]:
-    """Our scenario of the network that red.tcl builds."""
+    """The scenario of the network that red.tcl builds."""
     in_bytes = "min_bytes" in setting.red
     thresholds = {} if in_bytes else {"min_packets": MIN_TH, "max_packets": MAX_TH}
-    # ns-2 drops what finds the limit reached, in bytes what finds it reached in bytes: one full
-    # packet fits beyond.
+    # ns-2 drops a packet that finds the limit reached. In the setting in bytes, the limit is in
+    # bytes too, and the last packet that is accepted may exceed it.
     limit = {"bytes": f"{LIMIT * WIRE}B"} if in_bytes else {"packets": LIMIT}
     red = {
         **thresholds,
@@ -169,7 +172,7 @@ def scenario(setting: Setting, *, duration_s: int) -> dict[str, Any]:
 
 
 def run_ours(request: tuple[Mapping[str, Any], int]) -> Counts:
-    """One run of our simulator."""
+    """Run our simulator once and return its counts."""
     import tcpsf
 
     description, seed = request
@@ -186,7 +189,7 @@ def run_ours(request: tuple[Mapping[str, Any], int]) -> Counts:
 
 
 def compare(setting: Setting, *, runs: int, duration_s: int, error: float) -> list[Line]:
-    """The lines for one setting."""
+    """Compare all quantities of one setting."""
     seeds = range(1, runs + 1)
     with ThreadPoolExecutor() as pool:
         theirs = list(
@@ -207,7 +210,7 @@ def compare(setting: Setting, *, runs: int, duration_s: int, error: float) -> li
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run all settings and say whether all lines agree."""
+    """Run all settings, print their lines and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument(
         "--quick", action="store_true", help="fewer and shorter runs: half a minute"

@@ -1,21 +1,23 @@
-"""Whether 95 % intervals contain the truth in 95 % of the cases: those that reports show, by the same functions.
+"""Measure how often the 95 % confidence intervals of the reports contain the true value.
 
-Two sets of repeated experiments. The first draws runs whose flows are correlated (each run has an
-effect of its own), so that the truth is known from the distributions. The second simulates a small
-network many times and takes the truth from a run 200 times as long as an experiment. Each
-experiment has eight runs. An interval passes if it contains the truth in 93 to 97 % of the
-experiments. Exit status 1 if one does not.
+The intervals are computed by the same functions as in the reports, in two sets of repeated
+experiments with eight runs each. The first set draws runs whose flows are correlated, because each
+run has a random effect. Its true values follow from the distributions. The second set simulates a
+small network. Its true values come from a run 200 times as long as an experiment.
+
+An interval passes if it contains the true value in 93 to 97 % of the experiments. The exit status
+is 1 if an interval fails.
 
     python verification/coverage.py [--experiments N] [--counted SECONDS]
 
-The range was chosen before any result was seen. With 1000 experiments chance alone moves a share by
-0.7 %.
+The accepted range was chosen before any result was seen. With 1000 experiments the standard error
+of a share is 0.7 %.
 
-At the end stand, without a verdict, proportions that are rare and whose observations are strongly
-correlated, by the number of runs: what the intervals cannot do.
+The last table has no verdict. It shows the limits of the intervals: rare proportions whose
+observations are strongly correlated, by the number of runs.
 """
 
-# ruff: noqa: T201 (it is a program, and prints what it finds)
+# ruff: noqa: T201 (this program prints its verdicts)
 
 from __future__ import annotations
 
@@ -39,36 +41,36 @@ from tcpsf.summary import Group, RunSummary, SummaryFold, Totals, completion_s, 
 RUNS = 8
 RANGE = (0.93, 0.97)
 MADE_UP = 4000
-"""Experiments with made-up runs at the least: they cost little."""
+"""Smallest number of experiments with drawn runs, which take little time."""
 LONG = 200
-"""How many times as long as an experiment the run is that gives the truth."""
+"""Length of the run that gives the true values, as a multiple of an experiment's length."""
 
 Estimates = dict[str, stats.Estimate | None]
 
 
 @dataclass
 class Tally:
-    """How often intervals contained the truth."""
+    """Number of intervals that contained the true value, by quantity."""
 
     truth: dict[str, float]
     covered: dict[str, int] = field(default_factory=dict)
     seen: dict[str, int] = field(default_factory=dict)
 
     def add(self, found: Estimates) -> None:
-        """Count one experiment."""
+        """Add the intervals of one experiment."""
         for what, truth in self.truth.items():
             estimate = found[what]
             if estimate is None or estimate.spread is None:
                 continue
             self.seen[what] = self.seen.get(what, 0) + 1
-            # The last digits of a bound are rounding.
+            # The slack covers rounding errors of the bounds.
             slack = 1e-9 * abs(truth)
             self.covered[what] = self.covered.get(what, 0) + (
                 estimate.low - slack <= truth <= estimate.high + slack
             )
 
     def statements(self, experiments: int) -> list[tuple[str, bool]]:
-        """Say of each quantity how often its interval contained the truth."""
+        """One statement for each quantity, and whether its share is in the accepted range."""
         told = []
         for what, truth in self.truth.items():
             seen = self.seen.get(what, 0)
@@ -81,56 +83,62 @@ class Tally:
 
 
 def main() -> int:
-    """Run both sets and print a line a quantity."""
+    """Run both sets and print one line for each quantity."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--experiments", type=int, default=1000, help="of the simulated network (default: 1000)"
+        "--experiments",
+        type=int,
+        default=1000,
+        help="experiments with the simulated network (default: 1000)",
     )
     parser.add_argument(
-        "--counted", type=int, default=COUNTED_S, help="seconds of a run (default: %(default)s)"
+        "--counted",
+        type=int,
+        default=COUNTED_S,
+        help="counted seconds of a run (default: %(default)s)",
     )
     arguments = parser.parse_args()
     experiments: int = arguments.experiments
     count = max(MADE_UP, experiments)
-    print(f"\nMade-up runs, {RUNS} for each of {count} experiments")
+    print(f"\nDrawn runs, {RUNS} in each of {count} experiments")
     failed = judged(made_up(count).statements(count))
-    print(f"\nA simulated network, {RUNS} runs for each of {experiments} experiments")
+    print(f"\nSimulated network, {RUNS} runs in each of {experiments} experiments")
     failed += judged(simulated(experiments, arguments.counted).statements(experiments))
-    print(f"\nLimits, {count} experiments each: not judged")
+    print(f"\nLimits of the intervals, {count} experiments each: not judged")
     for line in limits(count):
         print(line)
     return 1 if failed else 0
 
 
-# Made-up runs: a run's flows share an effect, so that they are correlated.
+# Drawn runs: the flows of a run have a common random effect and are therefore correlated.
 
 SPREAD = 0.2
-"""Of the logarithm of a run's effect on its times."""
+"""Standard deviation of the logarithm of a run's effect on its completion times."""
 FLOWS = 60.0
-"""A run has so many on average."""
+"""Mean number of flows in a run."""
 MEAN_S = 2.0
-"""Mean time of a flow."""
+"""Mean completion time of a flow, in seconds."""
 LESS_S = 0.15
-"""By how much less the framed flows take, on average."""
+"""Mean difference between full-sized and framed completion times, in seconds."""
 RECOVERIES = 40.0
-"""A run has so many on average."""
+"""Mean number of recoveries in a run."""
 CORRELATION = 0.05
-"""Of two recoveries of a run, in whether each is a fast retransmit."""
+"""Correlation of two recoveries of a run, in whether each is a fast retransmit."""
 SHARES = (0.05, 0.1, 0.5, 0.9)
 OBSERVED = 400
-"""Independent observations on each side of a ratio."""
+"""Number of independent observations in the numerator and in the denominator of a ratio."""
 RATIOS = (
     ("ratio of proportions", 0.8, 0.2),
     ("ratio of rare proportions", 0.1, 0.05),
     ("ratio of means", 6.0, 2.0),
 )
-"""Name, and what is divided by what."""
+"""Name of a ratio, its numerator and its denominator."""
 
 
 def made_up(experiments: int) -> Tally:
-    """Experiments with runs that are drawn."""
+    """Run the experiments with drawn runs."""
     chance = np.random.default_rng(20_021)
     proportions = {f"proportion of {share:g}": 100.0 * share for share in SHARES}
     tally = Tally(
@@ -171,7 +179,7 @@ def _ratios(chance: np.random.Generator) -> Estimates:
 
 
 def _true_times(chance: np.random.Generator) -> dict[str, float]:
-    """What the quantities are: the mean by definition, quantiles of very many values."""
+    """True values: the mean by definition, and quantiles of four million drawn values."""
     effects = np.exp(chance.normal(-(SPREAD**2) / 2, SPREAD, 4_000_000))
     times = chance.exponential(MEAN_S * effects)
     return {
@@ -185,7 +193,7 @@ def _true_times(chance: np.random.Generator) -> dict[str, float]:
 
 
 def _drawn(chance: np.random.Generator, runs: int) -> tuple[list[RunSummary], list[RunSummary]]:
-    """Runs in pairs: the second of each has the same effect and flows that take less by a little."""
+    """Pairs of runs with the same effect; the second run of a pair has shorter completion times."""
     pairs = []
     for _ in range(runs):
         effect = math.exp(chance.normal(-(SPREAD**2) / 2, SPREAD))
@@ -207,7 +215,7 @@ def _summary(seconds: np.ndarray) -> RunSummary:
 def _recovering(
     chance: np.random.Generator, share: float, correlation: float, runs: int
 ) -> list[Totals]:
-    """Runs with recoveries of which each run has a share of its own that are fast."""
+    """Runs with recoveries, where the share of fast retransmits is drawn for each run."""
     beta = 1.0 / correlation - 1.0
     made = []
     for _ in range(runs):
@@ -218,7 +226,7 @@ def _recovering(
 
 
 def limits(experiments: int) -> Iterator[str]:
-    """Say how often intervals of rare proportions with strongly correlated observations contain the truth."""
+    """Coverage of the intervals of rare proportions with strongly correlated observations."""
     chance = np.random.default_rng(20_022)
     for share, correlation, runs in itertools.product(
         (0.02, 0.05), (0.1, 0.2), (RUNS, 4 * RUNS, 16 * RUNS)
@@ -241,17 +249,20 @@ def _times(classic: Sequence[RunSummary], framed: Sequence[RunSummary]) -> Estim
     }
 
 
-# A small network, simulated.
+# Simulated network.
 
 COUNTED_S = 120
-"""Counted time of a run, s. In 10 s one episode of congestion decides, so that means of runs are skewed: with eight of
-them Student's t covers 90 to 91 %. Runs of reports are longer: 400 s and more carry 40 flows a second.
+"""Counted time of a run, in seconds.
+
+In runs of 10 s, a single episode of congestion determines the mean of the run, so that the means of
+runs are skewed. With eight such runs, intervals by Student's t cover 90 to 91 %. The runs of reports
+last at least 400 s, with 40 flows per second.
 """
 WARM_UP_S = 20
 
 
 def network(framing: str, *, counted_s: int) -> Scenario:
-    """Short flows of three sizes on a line with a small buffer."""
+    """Scenario with short flows of three sizes on a link with a small buffer."""
     link = Link(
         name=paper.BOTTLENECK,
         from_="a",
@@ -283,7 +294,7 @@ NOWHERE = Provenance(version="", seed=0, scenario=network("full", counted_s=COUN
 
 
 def simulated(experiments: int, counted_s: int) -> Tally:
-    """Experiments with the network, and a long run that gives the truth."""
+    """Run the experiments with the simulated network, and the long run for the true values."""
     long, short = [
         {
             framing: replicate(network(framing, counted_s=counted), seeds=seeds, reduce=SummaryFold)

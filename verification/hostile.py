@@ -1,13 +1,15 @@
-"""A file server among hostile peers, over IPv4 and IPv6: a good client's speed with and without them, memory, bytes.
+"""Attack a file server with hostile peers: speed of a genuine client, memory use, correct bytes.
 
-The server is `host` on a TUN device, the good client the kernel's TCP on the same machine, and the
-others send from the same machine too: what they cost the server and what they cost the processor is
-not told apart, so the true ratios are better than these.
+The server is `host` on a TUN device, over IPv4 and IPv6. The genuine client is the kernel's TCP,
+and the hostile peers send from the same machine. The measured slowdown therefore includes the CPU
+time of the hostile peers, so that the ratios of a server on a separate machine are better.
 
-Some peers hold connections with few packets. The server then has the limits of `tcpsf serve`, and
-three things are judged: the good client's speed in pairs of turns, without them and among them; the
-resident memory of the whole process at its peak, theirs included, above that before they came; and
-what is left when they have reset their connections, and when they have only fallen silent.
+A second kind of peer holds connections with few packets. The server then has the limits of `tcpsf
+serve`, and three results are judged:
+
+* the client's speed, in pairs of measurements without and with the hostile peers;
+* the peak of the process's resident memory, peers included, above its value before the attack;
+* the memory that remains after the peers have reset their connections, or have fallen silent.
 
     python verification/hostile.py [--quick]
 """
@@ -36,36 +38,42 @@ ATTACKS = {
     "unreachable": 10_000,
     "fragments": 20_000,
 }
-"""Hostile packets a second. Where peers are sent what they asked for, each draws many others."""
+"""Hostile packets per second. In attacks that request data, each packet causes many answers."""
 
 HOLDERS = {
     "window-edge": "one byte at the edge of each window",
-    "unread-lists": "lists of 10,000 names that nobody reads",
-    "trickling-bodies": "bodies that come a byte at a time",
-    "endless-trailers": "trailers that never end",
-    "late-bytes": "a byte taken shortly before the peer is given up",
+    "unread-lists": "directory listings of 10,000 names that the peer does not read",
+    "trickling-bodies": "request bodies sent one byte at a time",
+    "endless-trailers": "trailers without an end",
+    "late-bytes": "one byte of progress shortly before the user timeout",
 }
-"""What those do that hold connections."""
+"""Attacks that hold connections, and the behaviour of their peers."""
 
 HELD = 300 << 20
-"""Bytes of resident memory, at most, that they cost."""
+"""Largest accepted growth of resident memory during an attack that holds connections, in bytes."""
 
 LEFT = 128 * 16_384
-"""Bytes, at most, in the buffers when they are gone: what the good client's connections in TIME-WAIT keep."""
+"""Largest accepted size of the buffers after such an attack, in bytes.
+
+The client's connections in TIME-WAIT occupy these buffers.
+"""
 
 LEFT_RESIDENT = 64 << 20
-"""Bytes of resident memory, at most, when they are gone: tables for 16 384 connections and as many in TIME-WAIT."""
+"""Largest accepted growth of resident memory after such an attack, in bytes.
+
+The tables for 16 384 connections and as many in TIME-WAIT remain allocated.
+"""
 
 SPEED = 0.5
-"""Of the good client's own, at least."""
+"""Smallest accepted speed of the client during an attack, as a share of its speed without one."""
 
 
 def work(verdicts: Verdicts) -> None:
     """Print every verdict."""
     quick = "--quick" in sys.argv[1:]
     seconds = "1" if quick else "6"
-    # Whether a transfer crosses the end of the sequence space is a matter of luck: that takes many
-    # tries.
+    # A transfer crosses the end of the sequence space only by chance, so "wraps" needs many
+    # transfers, also in a quick run.
     calmly = {
         attack: rate // 4 if quick and attack != "wraps" else rate
         for attack, rate in ATTACKS.items()
@@ -77,7 +85,7 @@ def work(verdicts: Verdicts) -> None:
     ]
     program = build()
     work_on_holders(verdicts, program, ["1", "3", "14"] if quick else ["3", "4", "16"])
-    # One at a time: speed is measured.
+    # One run at a time, because the runs measure speed.
     for number, rows, complaint in run_each(program, runs, at_once=1):
         ip, attack = runs[number][1], runs[number][4]
         name = f"{attack} over IPv{ip}"
@@ -86,8 +94,8 @@ def work(verdicts: Verdicts) -> None:
         for row in rows:
             ratio = row["attacked_files"] / max(1, row["quiet_files"])
             verdicts.say(
-                f"{name}, {row['hostile_packets']:,} packets: speed {ratio:.2f} of {row['quiet_files']:,} files "
-                f"in {seconds} s, {row['lost_files']} lost",
+                f"{name}, {row['hostile_packets']:,} packets: speed ratio {ratio:.2f}, {row['quiet_files']:,} files "
+                f"in {seconds} s without the attack, {row['lost_files']} lost",
                 holds=ratio >= SPEED and row["lost_files"] == 0,
             )
             megabytes = row["grown_bytes"] / 1e6
@@ -107,7 +115,11 @@ def work(verdicts: Verdicts) -> None:
 
 
 def work_on_holders(verdicts: Verdicts, program: Path, turns: list[str]) -> None:
-    """Print the verdicts on those that hold connections. `turns`: pairs, and the seconds of both turns of a pair."""
+    """Print the verdicts on the attacks that hold connections.
+
+    ``turns`` has the number of pairs of measurements, then the seconds of both measurements of a
+    pair.
+    """
     runs = [["hold", ip, *turns, name] for name in HOLDERS for ip in ("4", "6")]
     for number, rows, complaint in run_each(program, runs, at_once=1):
         _, ip, *_, name = runs[number]
@@ -119,7 +131,7 @@ def work_on_holders(verdicts: Verdicts, program: Path, turns: list[str]) -> None
 
 
 def judge_holders(verdicts: Verdicts, what: str, row: Row) -> None:
-    """Print the verdicts on one run."""
+    """Print the verdicts on one run of an attack that holds connections."""
     ratios = sorted(
         (pair["attacked_files"] / pair["attacked_seconds"])
         / (max(1, pair["quiet_files"]) / pair["quiet_seconds"])

@@ -1,18 +1,21 @@
-"""Our endpoint and the kernel's TCP, as server and as client, through emulated links.
+"""Exchange data between our TCP endpoint and the kernel's, in both roles, through emulated links.
 
-Every byte of every connection is compared at both ends; then the clients that people use fetch from
-`tcpsf serve`.
+Both ends compare every byte of every connection. Then curl, wget, ab, wrk and Chromium fetch files
+from `tcpsf serve`.
 
-A case is a link, a role and an IP version. The kernel's options (SACK, timestamps, scaling), its
-congestion control, how it acknowledges, our sender and whether our device has offloads change from
-case to case. A connection is good when both ends say so: all bytes right, and closed by both. What
-a link that loses a fifth of everything lets time out, or leaves unfinished five minutes after all
-else, is the link's doing and counted apart; nothing else is.
+A case consists of a link, a role and an IP version. These settings change from case to case: the
+kernel's options (SACK, timestamps, window scaling), its congestion control, its acknowledgment
+strategy, our sender, and the offloads of our device.
+
+A connection is good when both ends have received all bytes correctly and have closed it. On a link
+that loses a fifth of all packets, some connections time out, or are unfinished five minutes after
+all others. These are attributed to the link and counted separately. On a link with bursts of loss,
+one connection of a series may time out. Every other connection that is not good is a failure.
 
     python verification/interop.py [--quick]
 """
 
-# ruff: noqa: T201 (it runs programs and prints what it finds)
+# ruff: noqa: T201 (this program prints its verdicts)
 
 from __future__ import annotations
 
@@ -49,13 +52,16 @@ LINKS: dict[str, Row] = {
     },
 }
 HEAVY = {"loss 20 %"}
-"""Where timeouts are the network's doing."""
+"""Links on which timeouts of connections are attributed to the link."""
 
 BURSTS = {"loss in bursts"}
-"""Where the last connection of a series may time out. A burst of this link ends with a packet, not with time: each
-packet within it meets the next loss with probability 2/3. Once a connection is alone on the link, its
-retransmissions are the only packets, and a burst takes all seven that fit into the user timeout with probability
-(2/3)^7 = 6 %. Other connections end the burst for each other, so one connection of a series is excused.
+"""Links on which the last connection of a series may time out.
+
+A burst of losses ends with a packet, not with time: within a burst, each packet is lost with
+probability 2/3. When one connection is alone on the link, its retransmissions are the only packets.
+Seven retransmissions fit into the user timeout, and a burst drops all seven with probability
+(2/3)^7 = 6 %. While several connections are active, the packets of one end the burst for the
+others. Therefore one connection of a series is excused.
 """
 
 SHARES = {
@@ -65,7 +71,7 @@ SHARES = {
     "reordering 10 %": 3.0,
     "loss 20 %": 0.5,
 }
-"""How many connections a link gets beside the others: those that wait for timers cost time."""
+"""Relative number of connections of a link, 1 by default: waiting for timers takes long."""
 
 SENDERS = (
     "reno+sack / full / iw=rfc6928",
@@ -78,7 +84,7 @@ OPTIONS = ("tcp_sack", "tcp_timestamps", "tcp_window_scaling")
 
 
 def congestion_controls() -> list[str]:
-    """Those that this kernel has."""
+    """Names of the congestion controls among Reno, CUBIC and BBR that this kernel provides."""
     known = (
         Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
         .read_text(encoding="ascii")
@@ -88,7 +94,10 @@ def congestion_controls() -> list[str]:
 
 
 def cases(connections: int) -> Iterator[tuple[str, Row]]:
-    """The series, by their links; short connections make about so many in all."""
+    """Yield each series with the name of its link.
+
+    ``connections`` is the approximate total number of short connections.
+    """
     controls = congestion_controls()
     patience = {"tcp_syn_linear_timeouts": "20", "tcp_syn_retries": "30"}
     patience = {
@@ -99,7 +108,7 @@ def cases(connections: int) -> Iterator[tuple[str, Row]]:
     shares = sum(SHARES.get(link, 1.0) for link in LINKS)
     places = itertools.product(LINKS, ("server", "client"), (4, 6))
     for number, (link, ours, ip) in enumerate(places):
-        # Strides that have no factor in common with the cycles walk through all combinations.
+        # Strides that are coprime to the lengths of the cycles produce all combinations.
         off = [name for bit, name in enumerate(OPTIONS) if (3 * number + number // 4) >> bit & 1]
         count = round(connections * SHARES.get(link, 1.0) / shares / 4)
         for bulk in (False, True):
@@ -131,14 +140,14 @@ def cases(connections: int) -> Iterator[tuple[str, Row]]:
 
 
 def exchanges(verdicts: Verdicts, *, connections: int) -> None:
-    """A line for each link, and one for all."""
-    print(f"\nour endpoint and the kernel's ({', '.join(congestion_controls())})")
+    """Run all series, and print one verdict for each link and one for the total."""
+    print(f"\nour endpoint with the kernel's TCP ({', '.join(congestion_controls())})")
     series = list(cases(connections))
     start = time.monotonic()
     runs = [["exchange", json.dumps(case)] for _, case in series]
     found: dict[str, list[tuple[Row, Row]]] = {link: [] for link in LINKS}
     complaints: list[str] = []
-    # The longest first: those that wait.
+    # The longest series first: connections of heavy links wait for timers.
     order = sorted(range(len(runs)), key=lambda number: series[number][0] not in HEAVY)
     for place, rows, complaint in run_each(build(), [runs[number] for number in order], at_once=6):
         link, case = series[order[place]]
@@ -164,9 +173,9 @@ def exchanges(verdicts: Verdicts, *, connections: int) -> None:
         )
         verdicts.say(
             f"{link:18} {asked:7,} connections, {asked - good - blamed} failed"
-            + (f", {blamed} timed out or not ended" if link in HEAVY | BURSTS else "")
-            + f"; {byte_count / 1e6:7.1f} MB compared; {again['fast_retransmits']:,} fast retransmits and "
-            f"{again['timeouts']:,} timeouts of ours, {again['cookies']:,} by cookie",
+            + (f", {blamed} timed out or unfinished" if link in HEAVY | BURSTS else "")
+            + f"; {byte_count / 1e6:7.1f} MB compared; our endpoint: {again['fast_retransmits']:,} fast retransmits, "
+            f"{again['timeouts']:,} timeouts, {again['cookies']:,} connections by SYN cookie",
             holds=asked == good + blamed > 0 and len(pairs) == 8,
         )
         for case, row in pairs:
@@ -176,14 +185,14 @@ def exchanges(verdicts: Verdicts, *, connections: int) -> None:
     for complaint in complaints:
         verdicts.say(complaint, holds=False)
     verdicts.say(
-        f"{total:,} connections in {time.monotonic() - start:.0f} s: {bad} failed, {network} timed out or not ended "
-        f"where a fifth is lost or a burst lasts; {compared / 1e6:,.0f} MB compared, none wrong",
+        f"{total:,} connections in {time.monotonic() - start:.0f} s: {bad} failed, {network} timed out or unfinished "
+        f"because of 20 % loss or a burst; {compared / 1e6:,.0f} MB compared",
         holds=total > 0 and bad == 0,
     )
 
 
 def counted(link: str, case: Row, row: Row) -> tuple[int, int, int]:
-    """The numbers of connections asked for, good at both ends, and given up where the link explains it."""
+    """Number of connections: requested, good at both ends, and timed out because of the link."""
     asked, good = case["connections"], min(row["ours"]["good"], row["kernel"]["good"])
     timed_out = max(row[end]["bad"].get("timed-out", 0) for end in ("ours", "kernel"))
     most = asked if link in HEAVY else 1 if link in BURSTS else 0
@@ -194,7 +203,7 @@ def work(verdicts: Verdicts) -> None:
     """Print every verdict."""
     quick = "--quick" in sys.argv[1:]
     exchanges(verdicts, connections=4_000 if quick else 100_000)
-    print("\nclients that people use, from `tcpsf serve`")
+    print("\nHTTP clients, fetching from `tcpsf serve`")
     clients(verdicts, quick=quick, repository=REPOSITORY)
 
 

@@ -1,16 +1,19 @@
-"""One TCP: transfers over TUN devices and an emulated link, packet by packet beside the simulator's.
+"""Compare transfers over TUN devices and an emulated link with simulated ones, packet by packet.
 
-Both ends are hosts of ours; masks say which data segments are lost. Control bits, sequence numbers,
-lengths, acknowledgments and their order must be the simulator's exactly; times, within what the
-emulator says of its own error. A time is compared for each crossing of the link since the
-connection began, in the median over all packets and transfers: a single one says more about who
-else was on the machine. For the same reason a transfer that differs is made twice more: where a
-timer went off that should not have, it is the machine's doing once, and TCP's every time.
+Both ends run our TCP endpoint, and masks define which data segments are lost. Control bits,
+sequence numbers, lengths, acknowledgments and their order must equal the simulated ones. Times must
+agree within a bound that follows from the emulator's measured error.
+
+The lag of a packet behind the simulated one is divided by the number of link crossings since the
+start of the connection. The verdict uses the median over all packets and transfers, because a
+single lag depends on the load of the machine. For the same reason a transfer that differs is
+repeated twice. A timeout that the load of the machine caused does not repeat; a fault of the TCP
+implementation does.
 
     python verification/one_tcp.py [--quick]
 """
 
-# ruff: noqa: T201 (it prints what it finds)
+# ruff: noqa: T201 (this program prints its verdicts)
 
 from __future__ import annotations
 
@@ -32,15 +35,18 @@ SENDERS = (
     "reno+sack+lt / full / iw=3",
 )
 SIZES = (119, 948, 1650, 4706, 8015, 26_641)
-"""Of the paper's Table I."""
+"""Sizes of transfers in bytes, from the Smart Framing paper's Table I."""
 
 OF_THE_EMULATOR_S_ERROR = 3.0
-"""What a packet goes through on its way besides the emulator: two kernels that pass it on, and the host that answers,
-each woken by a timer or a packet as the emulator is."""
+"""Largest accepted lag per crossing, as a multiple of the 99th percentile of the emulator's error.
+
+Besides the emulator, a packet passes two kernels that forward it and the host that answers. Each of
+them, like the emulator, is woken by a timer or a packet.
+"""
 
 
 def masks(*, quick: bool) -> Iterator[str]:
-    """Every way to lose among the first few data segments, and some losses further on."""
+    """Every pattern of losses among the first data segments, and some patterns of later losses."""
     first = 3 if quick else 4
     for lost in itertools.product("01", repeat=first):
         yield ",".join(lost)
@@ -56,7 +62,8 @@ def work(verdicts: Verdicts) -> None:
     runs, titles = [], []
     for sender, size in itertools.product(senders, sizes):
         words = [word for mask in masks(quick=quick) for word in (sender, str(size), mask)]
-        # A process for so many transfers, one after the other, so that the waiting is shared.
+        # One process runs five transfers in sequence; several processes run concurrently, so that
+        # the waiting times overlap.
         for start in range(0, len(words), 3 * 5):
             runs.append(["one-tcp", *words[start : start + 3 * 5]])
             titles.append(f"{sender}, {size} bytes")
@@ -73,7 +80,7 @@ def work(verdicts: Verdicts) -> None:
     for number, rows, _ in run_each(program, repeated, at_once=4):
         once, alike = differing[number], [row["difference"] is None for row in rows]
         print(
-            f"  made again: {' '.join(repeated[number][1:4])}: {once['difference']}; then {sum(alike)} of 2 the same"
+            f"  repeated: {' '.join(repeated[number][1:4])}: {once['difference']}; then {sum(alike)} of 2 equal"
         )
         if alike == [True, True]:
             once.update(rows[0])
@@ -81,7 +88,7 @@ def work(verdicts: Verdicts) -> None:
         same = sum(row["difference"] is None for row in rows)
         packets, again = (sum(row[name] for row in rows) for name in ("packets", "resent"))
         verdicts.say(
-            f"{title}: {same} of {len(rows)} transfers, {packets} packets ({again} again), are the simulated ones",
+            f"{title}: {same} of {len(rows)} transfers equal the simulated ones, {packets} packets ({again} retransmitted)",
             holds=same == len(rows) > 0,
         )
         for row in rows:
@@ -93,13 +100,13 @@ def work(verdicts: Verdicts) -> None:
         statistics.median(row[f"error_{name}_s"] for row in rows) for name in ("median", "p99")
     )
     verdicts.say(
-        f"late by {1e6 * late:.0f} µs a crossing of 50 ms, in the median (the emulator itself: {1e6 * median:.0f} µs, "
-        f"99 % below {1e6 * p99:.0f} µs)",
+        f"median lag per crossing of 50 ms: {1e6 * late:.0f} µs (error of the emulator alone: median "
+        f"{1e6 * median:.0f} µs, p99 {1e6 * p99:.0f} µs)",
         holds=late <= OF_THE_EMULATOR_S_ERROR * p99,
     )
     early = min(row["early_s"] for row in rows)
     verdicts.say(
-        f"none before its time by more than a tick of 1 ms ({-1e6 * min(early, 0.0):.0f} µs)",
+        f"no packet early by more than a tick of 1 ms ({-1e6 * min(early, 0.0):.0f} µs)",
         holds=early > -1e-3,
     )
 

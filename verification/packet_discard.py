@@ -1,15 +1,17 @@
-"""Proves the packet-discard conditions: Reno's sender goes through every pattern of up to four losses, twice.
+"""Check the packet-discard conditions against two Reno senders.
+
+The check covers all patterns of up to four losses:
 
     python verification/packet_discard.py [--window 24]
 
-Once it is played, acknowledgement by acknowledgement (`models.packet_discard.reno_recovers`), and
-once it is the simulator's TCP, with the losses as masks on its line.
+The first sender is `models.packet_discard.reno_recovers`, which processes one acknowledgment after
+the other. The second sender is the simulator's TCP, with the losses as masks on its link.
 
-Each line is a statement about all patterns of windows up to the one given; exit status 1 if one
-fails.
+Each printed line is a statement about all patterns in windows up to the given size. The exit status
+is 1 if a statement does not hold.
 """
 
-# ruff: noqa: T201 (it is a program, and prints what it finds)
+# ruff: noqa: T201 (this program prints its verdicts)
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ MOST_LOSSES = 4
 
 
 def main() -> int:
-    """Play, count and judge."""
+    """Run both senders, count the recoveries and print the verdicts."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -44,8 +46,8 @@ def main() -> int:
     for (rule, _, lost), good in played.items():
         found.setdefault((rule, len(lost)), Counter())[good] += 1
     simulated = {key: good for rule in RULES for key, good in _simulated(rule, most)}
-    print(f"{len(played) // 2} patterns of windows up to {most}, each by both rules\n")
-    print(f"{'lost':>6}{'patterns':>10}{'half the window':>18}{'half in flight':>18}")
+    print(f"{len(played) // 2} patterns in windows up to {most}, each under both rules\n")
+    print(f"{'lost':>6}{'patterns':>10}{'half of cwnd':>18}{'half of flight':>18}")
     for count in range(1, MOST_LOSSES + 1):
         total = found["cwnd", count].total()
         print(f"{count:6}{total:10}" + "".join(f"{found[rule, count][True]:18}" for rule in RULES))
@@ -77,11 +79,11 @@ def _of_the_simulator(
     simulated: dict[tuple[pd.Rule, int, tuple[int, ...]], bool],
     most: int,
 ) -> Iterator[tuple[str, bool]]:
-    for rule, halved in zip(RULES, ("the window", "what is in flight"), strict=True):
+    for rule, halved in zip(RULES, ("cwnd", "FlightSize"), strict=True):
         ours = {key: good for key, good in simulated.items() if key[0] == rule}
         theirs = {key: good for key, good in played.items() if key[0] == rule and key[1] >= LEAST}
         other = sum(good != theirs[key] for key, good in ours.items())
-        said = f"does the same in {len(ours) - other} of {len(theirs)} patterns of windows from {LEAST} to {most}"
+        said = f"agrees in {len(ours) - other} of {len(theirs)} patterns in windows from {LEAST} to {most}"
         yield (
             f"the simulator's TCP, which halves {halved}, {said}",
             bool(ours) and ours == theirs and any(ours.values()),
@@ -103,7 +105,7 @@ def _statements(
             and ours.tolist() == [good for _, good in cases]
             and count > 0
         )
-    yield "`recovers` says what the sender does, of every pattern and by both rules", alike
+    yield "`recovers` agrees with `reno_recovers` for every pattern, under both rules", alike
     one = [
         (w, lost, good)
         for (rule, w, lost), good in played.items()
@@ -123,7 +125,7 @@ def _statements(
     )
     wrong = {(w, lost) for w, lost, good in two if (w // 2 - 2 >= 3) != good}
     yield (
-        "(2) as printed is wrong for W = 8 {0, 7} and W = 9 {0, 8} alone",
+        "(2) as printed is wrong only for W = 8 {0, 7} and W = 9 {0, 8}",
         wrong == {(8, (0, 7)), (9, (0, 8))},
     )
     three = [
@@ -135,13 +137,13 @@ def _statements(
         "(3), with floors, is exact",
         all(bool(pd.third_repaired(w, apart=lost[1] - lost[0])) == good for w, lost, good in three),
     )
-    yield "(3) is met by some pattern", found["cwnd", 3][True] > 0
+    yield "some pattern satisfies (3)", found["cwnd", 3][True] > 0
     yield (
-        "more patterns of three recover when what is in flight is halved",
+        "more patterns of three losses recover when FlightSize is halved",
         (found["flight", 3][True] > found["cwnd", 3][True]),
     )
     yield (
-        "no pattern of four recovers, by either rule",
+        "no pattern of four losses recovers, under either rule",
         all(found[rule, 4][True] == 0 and found[rule, 4].total() > 0 for rule in RULES),
     )
 

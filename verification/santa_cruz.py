@@ -1,12 +1,12 @@
-"""Holds the Santa Cruz queue estimate against the queue itself, from the times of simulated packets.
+"""Compare the Santa Cruz queue estimate with the sampled queue, in simulated runs.
 
-A flow fills a bottleneck of 1.5 Mb/s that is never idle, with a constant window or by Reno's
-growing one. The estimate sees sending and arrival times alone, by two clocks that do not agree.
-What it counts is before a packet; the queue that the simulator samples holds that packet too.
+One flow keeps a bottleneck of 1.5 Mb/s busy, with a constant window or with Reno's window. The
+estimate uses only sending times and arrival times, from two clocks with different offsets. It
+counts the packets ahead of a packet. The queue that the simulator samples includes that packet.
 
     python verification/santa_cruz.py
 
-Exit status 1 if a line fails.
+The exit status is 1 if a line fails.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ DELAY = "20ms"
 CLOCK_AHEAD_S = 123.456
 BEGINS_S, END_S = 0.3, 30.0
 WITHIN = 1.0
-"""Packets: one may be coming or going at the moment of the sample."""
+"""Tolerance in packets: one packet may enter or leave the queue at the time of the sample."""
 
 
 def main() -> int:
-    """Simulate, estimate, compare."""
+    """Simulate each sender, estimate the queue and print the verdicts."""
     senders = (
         ("constant window", f"fixed(n={WINDOW}) / full / iw=1"),
         ("Reno", "reno / full / iw=1"),
@@ -45,7 +45,7 @@ def _judge(name: str, sender: str) -> Iterator[tuple[str, bool]]:
     packets = result.packets.filter((pl.col("from") == "sender") & (pl.col("payload_bytes") > 0))
     sent = packets.filter(pl.col("event") == "sent").select("packet", sent="time_s")
     got = packets.filter(pl.col("event") == "arrived").select("packet", got="time_s")
-    # From then on the line is never idle; what waits at that moment is taken from the samples.
+    # From this time on the link is never idle. The queue at this time is taken from the samples.
     pairs = sent.join(got, on="packet").sort("packet").filter(pl.col("sent") > BEGINS_S)
     count = pairs.height // WINDOW
     times = pairs.head(count * WINDOW)
@@ -53,7 +53,7 @@ def _judge(name: str, sender: str) -> Iterator[tuple[str, bool]]:
     queue = result.samples.filter(pl.col("quantity").cast(pl.String) == "queue_packets").sort(
         "time_s"
     )
-    # At the moment when a window's last packet is sent.
+    # The estimate is compared at the times at which the last packet of a window is sent.
     asked = sent_s.reshape(count, WINDOW)[:, -1]
     places = np.searchsorted(queue["time_s"].to_numpy(), [*asked, sent_s[0]])
     *seen, start = queue["value"].to_numpy()[places].tolist()
@@ -68,7 +68,7 @@ def _judge(name: str, sender: str) -> Iterator[tuple[str, bool]]:
     yield told, count > 10 and bool(apart.max() <= WITHIN + 1e-6)
     service = 8 * PACKET / RATE_BPS
     yield (
-        f"{name}: a packet's service takes {1000 * found.service_s.mean():.3f} ms, the line {1000 * service:.3f}",
+        f"{name}: estimated service time {1000 * found.service_s.mean():.3f} ms, of the link {1000 * service:.3f} ms",
         bool(np.allclose(found.service_s, service, rtol=1e-3)),
     )
 

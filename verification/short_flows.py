@@ -1,15 +1,18 @@
-"""Cardwell, Savage and Anderson (1998): Figs. 5 to 16 from our simulator, with models (1), (4) and (14) beside them.
+"""Compare simulations with models (1), (4) and (14) of Cardwell, Savage and Anderson (1998).
 
-Printed are the claims that `tcpsf reproduce short-flows` judges, from the same runs of 4000
-transfers a point; why (14) is above the medians; then checks of the simulator against what must be
-so. Exit status 1 if a check fails: a claim that does not hold here is a finding, not a failure.
+The program simulates Figs. 5 to 16, with 4000 transfers for each point. It prints the claims that
+`tcpsf reproduce short-flows` judges, and the reason why (14) is above the medians. Then it checks
+properties that the simulator must have.
+
+The exit status is 1 if a check fails. A claim of the paper that does not hold is a result and does
+not change the exit status.
 
     python verification/short_flows.py [--readings text|closest] [--out DIR]
 
 With --out the report is also written as a page.
 """
 
-# ruff: noqa: T201 (it is a program, and prints what it finds)
+# ruff: noqa: T201 (this program prints its verdicts)
 
 from __future__ import annotations
 
@@ -38,19 +41,22 @@ from tcpsf.reproduce.store import Store
 SIGMAS = 4.0
 FIGURES = (*(f"fig-{number}" for number in range(5, 17)), "loss-back")
 LEAST = (7, 9, 10, 12, 13)
-"""Figures in which some transfer of each point loses nothing."""
+"""Numbers of the figures in which at least one transfer of each point has no loss."""
 
 
 def main() -> int:
-    """Simulate, print, judge."""
+    """Simulate, print the claims and print the verdicts of the checks."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--readings", choices=["text", "closest"], default="text", help="as for the command"
+        "--readings",
+        choices=["text", "closest"],
+        default="text",
+        help="readings of the paper, as for `tcpsf reproduce short-flows`",
     )
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="write a page with the figures there"
+        "--out", type=Path, metavar="DIR", help="write a page with the figures to this folder"
     )
     options = parser.parse_args()
     began = time.monotonic()
@@ -61,7 +67,7 @@ def main() -> int:
         runs = make(wanted.plan, store=store)
     setting = Setting(readings=options.readings)
     print(as_text(report))
-    print("\nWhy (14) is above the medians of short transfers, and below their means:")
+    print("\nReasons why (14) is above the medians of short transfers and below their means:")
     for told in _why(setting, runs):
         print(f"  {told}")
     print("\nChecks:")
@@ -78,12 +84,12 @@ def _why(setting: Setting, runs: Runs) -> Iterator[str]:
     for point in (Point(size=4000), MODERATE, Point(size=32_000)):
         trials = setting.seen(point, runs).trials
         clean = float((trials.events == 0).mean())
-        median = "the least time" if clean > 0.5 else "that of a trial with losses"
+        median = "the minimum" if clean > 0.5 else "that of a trial with losses"
         losses = float(sf.expected_losses(point.size, point.loss, mss=point.mss))
         expected = losses * float(sf.timeout_probability(point.loss))
         yield (
-            f"{point.size:6} bytes: {100 * clean:.0f} % of the trials lose nothing, so the median is {median}; "
-            f"{trials.timeouts.mean():.2f} timeouts a trial, (7) has {expected:.2f}"
+            f"{point.size:6} bytes: {100 * clean:.0f} % of the trials have no loss, so the median is {median}; "
+            f"{trials.timeouts.mean():.2f} timeouts per trial, {expected:.2f} by (7)"
         )
 
 
@@ -93,28 +99,28 @@ def _checks(setting: Setting, runs: Runs) -> Iterator[tuple[str, bool]]:
         lost = 1.0 - (1.0 - point.loss) ** 2
         found = float((trials.syn_timeouts > 0).mean())
         error = SIGMAS * math.sqrt(lost * (1.0 - lost) / len(trials))
-        told = f"handshakes lose a packet as two packets do, loss {point.loss}, {point.size} bytes"
+        told = f"share of handshakes with a loss, at loss {point.loss}, {point.size} bytes"
         yield (
-            f"{told}: {100 * found:.2f} % against {100 * lost:.2f} ± {100 * error:.2f}",
+            f"{told}: {100 * found:.2f} %, expected {100 * lost:.2f} ± {100 * error:.2f} %",
             abs(found - lost) <= error,
         )
     for sweep in SWEEPS:
         seen = sweep.seen(setting, runs)
-        # A single segment does not wait for the delayed acknowledgment that (1) counts.
+        # (1) includes a delayed acknowledgment, which transfers of a single segment do not have.
         apart = [
             (each.trials.minimum().value - each.model(1)) / each.point.rtt
             for each in seen
             if each.point.segments > 1
         ]
         if sweep.number in LEAST:
-            told = f"Fig. {sweep.number}, {sweep.what}: the least time is (1) to a round trip"
-            yield f"{told}: by {min(apart):+.2f} to {max(apart):+.2f}", max(map(abs, apart)) <= 1.0
+            told = f"Fig. {sweep.number}, {sweep.what}: minimum within one round trip of (1)"
+            yield f"{told}: {min(apart):+.2f} to {max(apart):+.2f}", max(map(abs, apart)) <= 1.0
         names = ("minimum", "median", "80 %")
         times = [
             [each.value for name in names if (each := one.trials.statistic(name))] for one in seen
         ]
         yield (
-            f"Fig. {sweep.number}, {sweep.what}: minimum, median and 80 % are in order: {len(seen)} points",
+            f"Fig. {sweep.number}, {sweep.what}: minimum, median and 80 % in ascending order at {len(seen)} points",
             all(row == sorted(row) and len(row) == len(names) for row in times),
         )
 

@@ -1,17 +1,21 @@
-"""Holds the small-window chains against our simulator: independent loss, no other traffic, a timeout of 1.5 s.
+"""Compare the Smart Framing paper's small-window Markov chains with the simulator.
 
-What a chain says of the first window, and of a passage without loss, must be what the simulator
-does. A passage with losses takes longer in the simulator, because a loss leaves a slow-start
-threshold of two segments and the window then grows by a segment a round trip, where the chains let
-it double; and because a timer that an acknowledgement restarts expires later than they say. For
-Classic TCP both are put into the chain here, and the sum must explain the simulator.
+Losses are independent, there is no other traffic, and the retransmission timeout is 1.5 s. Two
+results of a chain must equal those of the simulator: the probabilities of fast retransmits and
+timeouts in the first window, and the duration of a passage without loss.
+
+A passage with losses takes longer in the simulator than in a chain, for two reasons. A loss sets
+the slow start threshold to two segments, so that the window then grows by one segment per round
+trip; in the chains it doubles. An acknowledgment restarts the retransmission timer, so that it
+expires later than in the chains. For Classic TCP this program adds both effects to the chain, and
+the result must equal the simulator's within 5 %.
 
     python verification/small_window_chains.py
 
-Exit status 1 if a line fails.
+The exit status is 1 if a line fails.
 """
 
-# ruff: noqa: T201 (it is a program, and prints what it finds)
+# ruff: noqa: T201 (this program prints its verdicts)
 
 from __future__ import annotations
 
@@ -33,26 +37,26 @@ RTT, RTO, MSS = 0.2, 1.5, 1460
 FLOWS = 6000
 LOSSES = (0.02, 0.1)
 ERROR = 0.01
-"""For all lines that rest on chance together."""
+"""Error probability of all statistical lines together."""
 EXPLAINED = 0.05
-"""What may be left of the difference in Classic's time, as a share of the time."""
+"""Largest accepted difference of Classic's mean time from the corrected chain, as a share."""
 LAWS: tuple[sf.Law, ...] = ("linear", "constant")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """One of the three."""
+    """One of the three senders: Classic, fixed-size framing (FS), variable-size framing (VS)."""
 
     name: str
     sender: str
     model: Callable[..., sf.Passage]
     end: int
-    """Window in bytes with which it sends when it has left the region."""
+    """Window in bytes with which the sender has left the region of small windows."""
 
 
 SENDERS = (
     Sender(name="Classic", sender="reno+sack / full / iw=1", model=sf.classic, end=4 * MSS),
-    # Its last acknowledgement of the region lets out less than a full segment, which waits.
+    # The last acknowledgment of the region permits less than a full segment, which is not sent yet.
     Sender(
         name="FS",
         sender="reno+sack / fs(n=4, avoidance=bytewise) / iw=1",
@@ -65,39 +69,46 @@ SENDERS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What the simulator did."""
+    """Results of the simulated flows of one sender at one loss probability."""
 
     times: np.ndarray[tuple[int], np.dtype[np.float64]]
-    """Passages, in seconds; infinite where a flow of 200 full segments ended before, which the mean leaves out."""
+    """Durations of the passages, in seconds.
+
+    A duration is infinite if the flow of 200 full segments ended before the end of the passage. The
+    mean excludes such flows.
+    """
     lossless: np.ndarray[tuple[int], np.dtype[np.float64]]
     fast: int
-    """Flows whose first window lost something, and that repaired it fast."""
+    """Number of flows with a loss in the first window that ended in a fast retransmit."""
     timeout: int
+    """Number of flows with a loss in the first window that ended in a timeout."""
 
     def mean(self) -> tuple[float, float]:
-        """Mean time and the half width of its interval."""
+        """Mean duration and the half width of its interval (2.6 standard errors), in seconds."""
         finite = self.times[np.isfinite(self.times)]
         return float(finite.mean()), float(2.6 * finite.std() / math.sqrt(finite.size))
 
 
 def main() -> int:
-    """Simulate and judge."""
+    """Simulate every sender and print the verdicts."""
     cases = [
         (sender, law)
         for sender in SENDERS
         for law in (
             LAWS if sender.name != "Classic" else LAWS[1:]
-        )  # all its segments are of one size
+        )  # all segments of Classic have the same size
     ]
     lines = 2 * len(cases) * len(LOSSES)
     quantile = student_quantile(ERROR / lines, 10_000)
-    print(f"{FLOWS} flows a line, round trip {RTT} s, timeout {RTO} s\n")
+    print(f"{FLOWS} flows per line, round trip {RTT} s, timeout {RTO} s\n")
     print(f"{'':28}{'first window: fast':>24}{'timeout':>20}{'time':>24}")
     print(f"{'':28}{'chain':>12}{'ours':>12}{'chain':>10}{'ours':>10}{'chain':>10}{'ours':>14}")
     verdicts = []
     for (sender, law), loss in itertools.product(cases, LOSSES):
         verdicts += list(_judge(sender, law, loss, _simulate(sender, law, loss), quantile))
-    print("\nOne loss, the i-th segment of the first window; seconds")
+    print(
+        "\nLoss of the i-th segment of the first window only: i, duration of the chain, ours; seconds"
+    )
     for sender in SENDERS:
         verdicts += list(_one_loss(sender))
     print()
@@ -155,7 +166,7 @@ def _simulate(sender: Sender, law: sf.Law, loss: float) -> Seen:
         )
         .with_columns(time=pl.col("left") - pl.col("start_s"))
     )
-    # In the first window: sent within the start's own instant.
+    # A loss in the first window: all its segments are sent at the start of the flow.
     hit = flows.filter(pl.col("lost") <= pl.col("start_s") + 0.75 * RTT)
     clean = flows.filter(pl.col("found").is_null() | (pl.col("found") > pl.col("left")))
     causes = dict(hit.group_by(pl.col("cause").cast(pl.String)).len().rows())
@@ -180,31 +191,34 @@ def _judge(
         f"{where:28}{fast:12.4f}{seen.fast / FLOWS:12.4f}{timeout:10.4f}{seen.timeout / FLOWS:10.4f}"
         f"{float(passage.duration_s):10.3f}{mean:9.3f} ±{half:.3f}"
     )
-    yield f"{where}: a passage without loss takes two round trips", _are(seen.lossless, 2.0 * RTT)
+    yield f"{where}: passages without loss take two round trips", _are(seen.lossless, 2.0 * RTT)
     for what, chance, count in (("fast", fast, seen.fast), ("by a timeout", timeout, seen.timeout)):
         error = math.sqrt(chance * (1.0 - chance) / FLOWS)
-        told = f"{where}: share of first windows repaired {what}, {count / FLOWS:.4f}, is the chain's {chance:.4f}"
+        told = f"{where}: share of first windows repaired {what}: {count / FLOWS:.4f}, chain {chance:.4f}"
         yield told, abs(count / FLOWS - chance) <= quantile * error + 0.5 / FLOWS
     yield (
-        f"{where}: a passage takes no less than the chain says",
+        f"{where}: the mean passage is no shorter than the chain's",
         mean + half >= float(passage.duration_s),
     )
     if sender.name == "Classic":
         explained = classic_with_linear_growth(loss)
-        told = (
-            f"{where}: linear growth and restarted timers give {explained:.3f} s, ours {mean:.3f}"
-        )
+        told = f"{where}: chain with linear growth and restarted timers {explained:.3f} s, ours {mean:.3f} s"
         yield told, abs(mean - explained) <= EXPLAINED * explained + half
 
 
 EXTRA_TRIPS = {"Classic": (2,), "FS": (1, 1, 1, 1), "VS": (0, 0, 0, -1)}
-"""By which our passage with one loss is longer than the chain's: linear growth. The last of VS's four has the new
-segments right behind it, one round trip and not two before three of them are acknowledged."""
+"""Duration of a simulated passage with one loss, minus the chain's, in round trips.
+
+The numbers are in the order of the lost segment in the first window.
+The reason is linear growth. When the last of VS's four segments is lost, the new segments follow it
+directly, and three of them are acknowledged after one round trip instead of two.
+"""
 
 
 def _one_loss(sender: Sender) -> Iterator[tuple[str, bool]]:
     for i, extra in enumerate(EXTRA_TRIPS[sender.name], start=1):
-        # In TO between two round trips; or the window, FR, and the second window.
+        # Chain of Classic: one round trip, TO, one round trip. Chains of FS and VS: the first
+        # window, FR, the second window.
         chain = 2.0 * RTT + RTO if sender.name == "Classic" else (3.0 if i == 1 else 4.0) * RTT
         loss = MaskLoss(drops=",".join(["0"] * (i - 1) + ["1"]))
         result = run(_scenario(sender, loss, flows=1), seed=1)
@@ -214,9 +228,7 @@ def _one_loss(sender: Sender) -> Iterator[tuple[str, bool]]:
         ].min()
         ours = float(left) if isinstance(left, float) else math.inf
         print(f"{sender.name:8}{i:4}{chain:10.1f}{ours:10.1f}")
-        told = (
-            f"{sender.name}, segment {i} lost: ours takes {extra} round trips more than the chain"
-        )
+        told = f"{sender.name}, segment {i} lost: ours minus the chain is {extra} round trips"
         yield told, abs(ours - chain - extra * RTT) < 0.01
 
 
@@ -225,7 +237,7 @@ def _are(values: np.ndarray[tuple[int], np.dtype[np.float64]], wanted: float) ->
 
 
 def _first_window(passage: sf.Passage) -> tuple[float, float]:
-    """Probabilities that the first window is repaired fast, and by a timeout."""
+    """Probabilities that the first window ends in a fast retransmit, and in a timeout."""
     chain = passage.chain
     row = dict(zip(chain.states, chain.transition[0].tolist(), strict=True))
     fast = sum(odds for name, odds in row.items() if "FR" in name)
@@ -233,11 +245,12 @@ def _first_window(passage: sf.Passage) -> tuple[float, float]:
 
 
 def classic_with_linear_growth(loss: float) -> float:
-    """Classic's mean passage when the window grows by a segment a round trip from two on, once something was lost.
+    """Mean duration of Classic's passage in the chain with linear growth after a loss, in seconds.
 
-    From two segments the window then takes three round trips to four, of two, two and three
-    segments (RFC 5681 adds MSS²/cwnd an ACK: 2, 2.9, 3.6, 4.4). A loss that is not the window's
-    first is waited for from the acknowledgement of the one before it, a round trip later.
+    After a loss the window grows from two to four segments in three round trips, with two, two and
+    three segments. RFC 5681 adds MSS²/cwnd for each ACK: 2, 2.9, 3.6, 4.4. If the lost segment is
+    not the first of its window, the acknowledgment of the segment before it restarts the timer, one
+    round trip later.
     """
     arrives = 1.0 - loss
     wait = float(sf.mean_timeout(loss, rto=RTO, wait="whole"))

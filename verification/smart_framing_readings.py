@@ -1,14 +1,14 @@
-"""Which reading of the Smart Framing paper explains what, found by trying.
+"""Test alternative readings of the Smart Framing paper against its published completion times.
 
-The paper leaves its simulated network open in places. Each line below changes one thing in our
-default reading, runs Table I's three senders on the same arrivals, and shows how far the completion
-times are from the published ones. Below the table stand the explanations that our documentation
-gives, each with a verdict; exit status 1 if one fails.
+The paper does not specify its simulated network completely. Each line of the table changes one
+assumption of our default reading and simulates Table I's three senders with the same arrivals. It
+shows the distance between simulated and published completion times. The statements below the table
+are the explanations in our documentation. Each has a verdict, and the exit status is 1 if one fails.
 
     python verification/smart_framing_readings.py [--quick]
 """
 
-# ruff: noqa: T201 (it is a program, and prints what it finds)
+# ruff: noqa: T201 (this program prints its verdicts)
 
 from __future__ import annotations
 
@@ -32,17 +32,20 @@ Change = Callable[[Scenario, paper.Variant], Scenario]
 
 CLASS_1650 = 9
 LOAD_WITH_HEADERS = 0.75
-"""0.8 over 1.065: 40 bytes for each data segment and for its acknowledgement, over the fifteen sizes."""
+"""0.8 / 1.065: each data segment and each acknowledgment adds 40 bytes, over the fifteen sizes."""
 ROUND_TRIP_S = 0.211
-"""Two ways of 50 ms and the mean queue of 139 kB at 10 Mb/s."""
+"""Two propagation delays of 50 ms and the mean queue of 139 kB at 10 Mb/s, in seconds."""
 SINGLE_SEGMENT = range(1, 9)
-"""Classes that one full-sized segment holds: their completion time is a round trip, or the first timeout as well."""
+"""Classes that fit into one full-sized segment.
+
+Their completion time is one round trip, plus the initial timeout after a loss.
+"""
 CLASS_284454 = 15
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One thing read in another way."""
+    """A reading of the paper: a change of the default scenario."""
 
     key: str
     what: str
@@ -62,7 +65,7 @@ def _same_greedy(scenario: Scenario, variant: paper.Variant) -> Scenario:
 
 
 def _access(rate: str) -> Change:
-    """Put a link of this rate between the sources and the bottleneck: the segments of a window arrive apart."""
+    """Insert a link of this rate before the bottleneck; it spaces the segments of a window."""
 
     def change(scenario: Scenario, variant: paper.Variant) -> Scenario:
         del variant
@@ -92,40 +95,40 @@ def _sack1(scenario: Scenario, variant: paper.Variant) -> Scenario:
 
 READINGS = (
     Reading("default", "our reading", lambda scenario, _variant: scenario),
-    Reading("same-greedy", "greedy flows use the same sender as the short ones", _same_greedy),
-    Reading("access", "an access link of 100 Mb/s before the bottleneck", _access("100Mb/s")),
+    Reading("same-greedy", "greedy flows with the sender of the short flows", _same_greedy),
+    Reading("access", "access link of 100 Mb/s before the bottleneck", _access("100Mb/s")),
     Reading(
         "load-headers",
-        "load with headers of data and ACKs: 0.8 is 0.75 of payload",
+        "load with headers of data and ACKs: 0.75 of payload for 0.8",
         _set("workload.web.load", LOAD_WITH_HEADERS),
     ),
     Reading("handshake", "three-way handshake and close", _set("workload.web.handshake", True)),
-    Reading("rto-initial", "first timeout 6 s", _set("tcp.rto_initial", "6s")),
+    Reading("rto-initial", "initial timeout 6 s", _set("tcp.rto_initial", "6s")),
     Reading(
         "rto-initial-load",
-        "first timeout 6 s, and load with headers",
+        "initial timeout 6 s, load with headers",
         _both(_set("tcp.rto_initial", "6s"), _set("workload.web.load", LOAD_WITH_HEADERS)),
     ),
     Reading(
         "rto-initial-load-access",
-        "the same with the access link",
+        "initial timeout 6 s, load with headers, access link",
         _both(
             _set("tcp.rto_initial", "6s"),
             _both(_set("workload.web.load", LOAD_WITH_HEADERS), _access("100Mb/s")),
         ),
     ),
-    Reading("rto-min", "smallest timeout 200 ms", _set("tcp.rto_min", "200ms")),
-    Reading("tick", "clock of 10 ms", _set("tcp.tick", "10ms")),
-    Reading("jitter", "each send put off by up to 1 ms", _set("tcp.send_jitter", "1ms")),
+    Reading("rto-min", "minimum timeout 200 ms", _set("tcp.rto_min", "200ms")),
+    Reading("tick", "clock granularity 10 ms", _set("tcp.tick", "10ms")),
+    Reading("jitter", "random send delay of up to 1 ms", _set("tcp.send_jitter", "1ms")),
     Reading("sack1", "ns-2's SACK (Fall and Floyd 1996) instead of RFC 6675", _sack1),
     Reading(
         "bytewise",
-        "fixed-size framing grows by SMSS a round trip in congestion avoidance",
+        "fixed-size framing grows by SMSS per round trip in congestion avoidance",
         _bytewise,
     ),
     Reading(
         "flight",
-        "half of what is in flight is kept, not of the window",
+        "ssthresh is half of FlightSize, not half of cwnd",
         _set("tcp.halving", "flight"),
     ),
 )
@@ -133,7 +136,7 @@ READINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a reading gives for one sender: for each run its summary."""
+    """Results of one sender under one reading: a summary for each run."""
 
     variant: paper.Variant
     runs: Sequence[RunSummary]
@@ -156,7 +159,7 @@ class Outcome:
         return sum(totals.fast_retransmits for totals in self._totals(number))
 
     def fast(self, number: int) -> float:
-        """Percent of a class's recoveries that are fast."""
+        """Share of fast retransmits among a class's recoveries, in percent."""
         estimate = fast_percent(self._totals(number))
         return estimate.value if estimate is not None else 0.0
 
@@ -170,7 +173,7 @@ class Outcome:
 
 
 def main() -> int:
-    """Run every reading and judge the explanations."""
+    """Run every reading and print the verdicts on the explanations."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -224,8 +227,11 @@ def _row(found: dict[str, Outcome]) -> str:
 
 
 def _excess(outcomes: dict[str, dict[str, Outcome]]) -> Iterator[str]:
-    """Compare what losses cost classic flows of one segment: completion time beyond that of a flow without loss."""
-    yield "Classic flows of one segment, time beyond a round trip through the queue, published / ours:"
+    """Lines that compare the delay that losses cause in Classic flows of one segment.
+
+    The delay is the completion time minus that of a flow without loss.
+    """
+    yield "Classic flows of one segment, completion time minus one round trip, published / ours:"
     for key in ("default", "rto-initial"):
         found = outcomes[key]["classic"]
         ratios = [
@@ -248,24 +254,24 @@ def _judge(outcomes: dict[str, dict[str, Outcome]]) -> int:
     lighter = ratio("load-headers", "classic", CLASS_284454)
     explanations = (
         (
-            "framed greedy flows would double fixed-size framing's distance from Table I",
+            "framed greedy flows more than double fixed-size framing's distance from Table I",
             outcomes["same-greedy"]["fs"].distance() > 2.0 * outcomes["default"]["fs"].distance(),
         ),
         (
-            "a first timeout of 6 s (ns-2's default until 2006) brings Classic nearer to Table I than 3 s",
+            "an initial timeout of 6 s (ns-2's default until 2006) brings Classic nearer to Table I than 3 s",
             outcomes["rto-initial"]["classic"].distance()
             < outcomes["default"]["classic"].distance(),
         ),
         (
-            "with all sources on the bottleneck's node no flow of 1650 bytes sees a fast retransmit",
+            "with all sources on the bottleneck's node, flows of 1650 bytes have no fast retransmit",
             all(outcomes["default"][key].fast_retransmits(CLASS_1650) == 0 for key in framed),
         ),
         (
-            "an access link that spaces the segments lets them see some, as in Table I",
+            "with an access link, which spaces the segments, they have some, as in Table I",
             all(outcomes["access"][key].fast_retransmits(CLASS_1650) > 0 for key in framed),
         ),
         (
-            "the longest flows' excess over the paper (Classic) is gone with load counted with headers",
+            "load with headers reduces the excess of Classic's longest flows over the paper",
             classic.low > 1.0 and abs(math.log(lighter.value)) < abs(math.log(classic.value)),
         ),
     )

@@ -1,18 +1,22 @@
-"""Holds our TCP Vegas against ns-2's `TCP/Vegas`.
+"""Compare our TCP Vegas with ns-2's `TCP/Vegas`.
 
-Two parts, each line with a verdict; exit status 1 if any fails:
+The comparison has two parts. Each line has a verdict, and the exit status is 1 if any line fails.
 
-* one greedy flow over the Santa Cruz paper's basic bottleneck, with the paper's thresholds and
-  others, and with other rates and buffers. Nothing is random: every packet must leave at the same
-  moment on both sides, to 10 µs. Throughput, mean one-way delay and its variance beside it.
-* single flows that lose one packet of a window that is large enough for four duplicates or more:
-  the same packets sent, the same timeouts, and done within a round trip of each other. Ours adds
-  nothing on the ACK that ends fast recovery (ns-2 does), and so may need one round trip more. With
-  fewer duplicates than four after the loss ns-2 forgets to leave slow start, and with several
-  losses it goes its own ways: those are shown and not judged.
+* One greedy flow over the Santa Cruz paper's basic bottleneck, with the paper's thresholds, with
+  other thresholds, and with other rates and buffers. Nothing is random: every packet must be sent
+  at the same time on both sides, to 10 µs. Throughput, mean one-way delay and its variance are
+  compared as well.
+
+* Single flows that lose one packet of a window that causes four or more duplicate ACKs. Packets
+  sent and timeouts must be equal, and the completion times must agree within one round trip. ns-2
+  increases the window on the ACK that ends fast recovery, and our sender does not. Therefore our
+  sender may need one round trip more.
+
+Two kinds of flows are shown without a verdict. With fewer than four duplicate ACKs after the loss,
+ns-2 does not leave slow start. With several losses, ns-2's recovery differs from ours.
 """
 
-# ruff: noqa: T201 (it is a program, and prints what it finds)
+# ruff: noqa: T201 (this program prints its verdicts)
 
 from __future__ import annotations
 
@@ -37,14 +41,14 @@ SCRIPT = Path(__file__).parent / "ns2" / "bottleneck.tcl"
 CANNOT_RUN = 77
 SENDER = "vegas / full / iw=1, lw=2"
 SAME_S = 1e-5
-"""ns-2 prints six digits."""
+"""Tolerance of times in seconds; ns-2 prints six digits."""
 ROUND_TRIP_S = 0.11
 SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One comparison over the bottleneck: what differs from the paper's."""
+    """One comparison over the bottleneck: its parameters that differ from the paper's."""
 
     name: str
     sender: str = SENDER
@@ -67,8 +71,8 @@ SETTINGS = (
         ns2={"rate": 1e6, "buffer": 30},
         ours={"rate": "1Mb/s", "buffer.packets": 30},
     ),
-    # Twenty rounds of growth, in which it matters at which ACK a sum of fractions is a whole
-    # segment: in ns-2 that hangs on how floating point rounds.
+    # The window grows for twenty round trips. The ACK at which a sum of fractions reaches a whole
+    # segment depends on floating-point rounding in ns-2, so this setting is not judged.
     Setting(
         name="5 Mb/s, 60 packets",
         ns2={"rate": 5e6, "buffer": 60},
@@ -80,7 +84,11 @@ SETTINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Packets:
-    """A run's data packets: number in the stream and time of leaving, and the one-way delays of those that arrived."""
+    """Data packets of a run.
+
+    ``sent`` has the number and the sending time of each packet, ``delays_s`` the one-way delays of
+    the packets that arrived.
+    """
 
     sent: tuple[tuple[int, float], ...]
     delays_s: tuple[float, ...]
@@ -109,7 +117,7 @@ def ns2_packets(setting: Setting) -> Packets:
 
 
 def our_packets(setting: Setting) -> Packets:
-    """One run of ours, from its packets."""
+    """Run our simulator once and return its data packets."""
     import polars as pl
 
     scenario = paper.basic(sender=setting.sender).with_value("tcp.rto_min", "1s")
@@ -132,7 +140,7 @@ def our_packets(setting: Setting) -> Packets:
 
 
 def compare_bottleneck(setting: Setting) -> list[Line]:
-    """The lines for one setting."""
+    """Compare all quantities of one setting."""
     theirs, ours = ns2_packets(setting), our_packets(setting)
     differ = sum(
         a[0] != b[0] or abs(a[1] - b[1]) > SAME_S
@@ -143,7 +151,7 @@ def compare_bottleneck(setting: Setting) -> list[Line]:
             what=f"{setting.name}: packets sent",
             reference=len(theirs.sent),
             ours=len(ours.sent),
-            note=f"{differ} at another moment",
+            note=f"{differ} at a different time",
             verdict=_verdict(setting, not differ and bool(theirs.sent)),
         )
     ]
@@ -174,7 +182,7 @@ def _verdict(setting: Setting, agree: bool) -> str:
 
 
 def one_loss_cases(count: int) -> list[tuple[int, tuple[int, ...]]]:
-    """Flows that lose one packet, when the window holds eight or more."""
+    """Flows that lose one packet while the window has eight or more packets."""
     draw = random.Random(2)  # noqa: S311 (cases, not secrets)
     return [(draw.randint(45, 70), (draw.randrange(14, 36),)) for _ in range(count)]
 
@@ -182,7 +190,7 @@ def one_loss_cases(count: int) -> list[tuple[int, tuple[int, ...]]]:
 def compare_flows(
     cases: Sequence[tuple[int, tuple[int, ...]]], *, title: str, judged: bool
 ) -> list[Line]:
-    """The lines for single flows with given losses."""
+    """Compare single flows with given losses."""
     theirs = run_masks(cases, sender="vegas")
     ours = [run_ours_masked(sender=SENDER, packets=packets, lost=lost) for packets, lost in cases]
     lines = []
@@ -200,7 +208,7 @@ def compare_flows(
                 what=f"{title}: {what}, mean",
                 reference=statistics.fmean(map(value, theirs)),
                 ours=statistics.fmean(map(value, ours)),
-                note=f"{same} of {len(cases)} the same, {other} too far",
+                note=f"{same} of {len(cases)} equal, {other} beyond tolerance",
                 verdict=NOT_JUDGED if not judged else "DIFFER" if other else "agree",
             )
         )
@@ -208,7 +216,7 @@ def compare_flows(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run both parts and say whether all lines agree."""
+    """Run both parts, print their lines and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--quick", action="store_true", help="fewer flows: some seconds")
     given = parser.parse_args(arguments)

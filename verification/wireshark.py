@@ -1,12 +1,13 @@
-"""Captures of simulated runs, read by a program that knows nothing of them: Wireshark's `tshark` and `capinfos`.
+"""Check captures of simulated runs with Wireshark's `tshark` and `capinfos`.
 
-Whether the files are well formed and their checksums right, whether the packets are those of the
-`packets` table, and whether what Wireshark takes for sent again is what our comments say was.
+The files must be well formed with correct checksums, and must contain exactly the packets of the
+`packets` table. The segments that Wireshark classifies as retransmissions must be those that our
+packet comments mark.
 
     python verification/wireshark.py
 """
 
-# ruff: noqa: S603, T201 (it is a program that runs others and prints what it finds)
+# ruff: noqa: S603, T201 (this program runs other programs and prints verdicts)
 
 from __future__ import annotations
 
@@ -26,10 +27,13 @@ from tcpsf.papers.smart_framing import web_scenario
 from tcpsf.pcap import MOST_BYTES
 
 AGAIN = "; "
-"""In the comment on every packet that was sent before, and in no other."""
+"""Text in the comment on every retransmitted packet, and in no other comment."""
 
 FLAGS = ("tcp.analysis.retransmission", "tcp.analysis.out_of_order")
-"""What Wireshark calls a segment whose sequence numbers it has seen pass. Which of the two is a guess about time."""
+"""Wireshark's classifications of a segment whose sequence numbers it has seen before.
+
+Wireshark chooses between the two by a heuristic on time.
+"""
 
 FIELDS = (
     "frame.comment",
@@ -48,7 +52,7 @@ GOOD, EXPERT_ERROR = "1", str(0x00800000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A run to capture."""
+    """A simulated run and the parameters of its capture."""
 
     what: str
     scenario: Scenario
@@ -57,7 +61,7 @@ class Case:
 
 
 def lossy(sender: str, *, handshake: bool = True) -> Scenario:
-    """A line that loses packets in both directions, behind a fast one."""
+    """Scenario with a fast link, followed by a link that loses packets in both directions."""
     lossy = PacketLoss(probability=0.02)
     first = Link(name="first", from_="server", to="router", rate="10Mb/s", delay="5ms")
     there = Link(
@@ -93,7 +97,7 @@ def lossy(sender: str, *, handshake: bool = True) -> Scenario:
 
 
 def cases() -> Iterator[Case]:
-    """Every way to recover, every place, whole packets and cut ones; the paper's own scenario."""
+    """Every recovery, every vantage point, full and truncated packets, the paper's scenario."""
     for sender in ("tahoe", "reno", "reno+newreno", "reno+sack", "reno+sack1", "reno+fack"):
         yield Case(
             what=f"{sender}, fixed-size framing", scenario=lossy(f"{sender} / fs(n=4) / iw=1")
@@ -112,14 +116,14 @@ VARIABLE = "reno+sack / vs(n=4) / iw=1"
 
 
 def verdicts(case: Case, folder: Path) -> Iterator[tuple[str, bool]]:
-    """What should hold of a capture, and whether it does."""
+    """Statements about the capture of a case, and whether each holds."""
     path = folder / "run.pcapng"
     pcap = Pcap(path=path, place=case.place, snap_len=case.snap_len, replace=True)
     result = run(case.scenario, seed=1, pcap=pcap)
     frames = dissect(path)
     yield f"{len(frames)} packets, in order of time", len(frames) > 1000 and in_order(path)
     yield (
-        "none malformed, no error",
+        "no malformed packet, no error",
         not any(
             frame["_ws.malformed"] or EXPERT_ERROR in frame["_ws.expert.severity"].split("|")
             for frame in frames
@@ -137,38 +141,42 @@ def verdicts(case: Case, folder: Path) -> Iterator[tuple[str, bool]]:
     if traced:
         expected = seen(rows, case.place)
         yield (
-            "the packets of the table, payload by payload",
+            "the payload lengths are those of the `packets` table",
             [int(frame["tcp.len"]) for frame in frames] == [*expected["payload_bytes"]],
         )
         if case.scenario.workload[0].handshake and case.place != "both":
             numbers = [(int(frame["tcp.seq"]), int(frame["tcp.ack"])) for frame in frames]
             told = expected.select("seq", pl.col("ack").fill_null(0)).rows()
-            yield "sequence and acknowledgement numbers", numbers == told
+            yield "the sequence and acknowledgment numbers are those of the table", numbers == told
         drops = rows.filter(pl.col("event").cast(pl.String).str.starts_with("dropped"))
         comments = [comment for frame in frames for comment in frame["frame.comment"].split("|")]
         found = sum("ropped at" in comment for comment in comments)
         owed = tellable(drops, expected)
         yield (
-            f"a comment for each of {owed} drops, of {drops.height}, that something seen follows",
+            f"comments report {owed} of {drops.height} drops, all before the last captured packet of a flow",
             found == owed,
         )
     if case.place == "sender":
         flagged = [any(frame[flag] for flag in FLAGS) for frame in frames]
         told_again = [AGAIN in frame["frame.comment"] for frame in frames]
         both = sum(a and b for a, b in zip(flagged, told_again, strict=True))
-        yield f"what Wireshark takes for sent again, we say was ({both})", both == sum(flagged) > 20
-        # A copy that arrives, of which the first did not, is the first to be seen here.
+        yield (
+            f"{both} segments that Wireshark classifies as retransmissions have our comment",
+            both == sum(flagged) > 20,
+        )
+        # Wireshark cannot classify a retransmission from the peer if the original was lost before
+        # the vantage point.
         missed = [
             frame
             for frame, flag, again in zip(frames, flagged, told_again, strict=True)
             if again and not flag
         ]
         inbound = [frame for frame in missed if int(frame["frame.packet_flags_direction"], 0) == 1]
-        yield "what we say was sent again, Wireshark finds, if it saw the first", missed == inbound
+        yield "Wireshark finds every commented one whose original it has seen", missed == inbound
 
 
 def dissect(path: Path) -> list[dict[str, str]]:
-    """Everything that is asked of each packet."""
+    """The values of `FIELDS` for each packet of a capture, by `tshark`."""
     command = [
         "tshark",
         "-n",
@@ -200,7 +208,7 @@ def in_order(path: Path) -> bool:
 
 
 def seen(rows: pl.DataFrame, place: str) -> pl.DataFrame:
-    """The rows of the table that a capture there holds."""
+    """The rows of the `packets` table that a capture at this vantage point contains."""
     at = {"sender": ["sender"], "receiver": ["receiver"], "both": ["sender", "receiver"]}[place]
     other = {"sender": "receiver", "receiver": "sender"}
     event, end = pl.col("event").cast(pl.String), pl.col("from").cast(pl.String)
@@ -209,7 +217,10 @@ def seen(rows: pl.DataFrame, place: str) -> pl.DataFrame:
 
 
 def tellable(drops: pl.DataFrame, shown: pl.DataFrame) -> int:
-    """Count the drops that a capture can tell of: it holds the packet, or a later one of its flow from its end."""
+    """Count the drops that comments of a capture can report.
+
+    A drop can be reported if the capture has the packet or a later one of the same flow and sender.
+    """
     last = shown.group_by("flow", "from").agg(pl.col("packet").max().alias("last"))
     return drops.join(last, on=["flow", "from"]).filter(pl.col("packet") <= pl.col("last")).height
 

@@ -1,9 +1,10 @@
-// The network of the Smart Framing paper's section IV with Classic TCP, as ns-3 sees it: greedy flows and Poisson web
-// flows over one drop-tail bottleneck. Prints one JSON object on stdout.
+// The network of the Smart Framing paper's section IV with Classic TCP in ns-3: greedy flows and
+// Poisson web flows over one drop-tail bottleneck. Prints one JSON object on stdout.
 //
 //   web --load=0.8 --duration=1000 --seed=1
 //
-// README.md one folder up says what was done to make it fast, and where ns-3's TCP is not ours.
+// ../README.md describes the optimisations of this program and the differences of ns-3's TCP from
+// ours.
 
 #include <ns3/command-line.h>
 #include <ns3/config.h>
@@ -101,7 +102,7 @@ class Web
     Ptr<ExponentialRandomVariable> m_gaps = CreateObject<ExponentialRandomVariable>();
     Ptr<UniformRandomVariable> m_draws = CreateObject<UniformRandomVariable>();
     std::vector<Class> m_classes;
-    // By the sender's port: a receiver knows its peer.
+    // Indexed by the sender's port, which is the peer's port at a receiver.
     std::vector<Flow> m_flows = std::vector<Flow>(65536);
 };
 
@@ -122,7 +123,7 @@ AddDevice(Ptr<Node> node, Ptr<PointToPointChannel> line, DataRate rate, uint64_t
     device->SetAddress(Mac48Address::Allocate());
     node->AddDevice(device);
     device->Attach(line);
-    // By hand: the address helper would put a queueing discipline in front of the device.
+    // Without the address helper, which would install a queueing discipline before the device.
     auto ipv4 = node->GetObject<Ipv4>();
     const auto interface = ipv4->AddInterface(device);
     ipv4->AddAddress(interface, Ipv4InterfaceAddress(address, "255.255.255.0"));
@@ -144,7 +145,8 @@ Web::Web(const Options& options)
     stack.Install(m_servers);
     stack.Install(m_clients);
 
-    // The line carries 2 bytes more a packet, so it is that much faster and its buffer larger: full packets take their time.
+    // The link carries 2 more bytes per packet (PPP). Rate and buffer are larger in proportion, so
+    // that a full packet has the same transmission time.
     const double wider = static_cast<double>(FULL + PPP) / FULL;
     const auto rate = static_cast<uint64_t>(DataRate(m_options.rate).GetBitRate() * wider + 0.5);
     const auto limit = static_cast<uint64_t>(m_options.buffer * wider);
@@ -245,7 +247,7 @@ Web::Run()
     Simulator::Destroy();
 }
 
-// The queue's own count has 32 bits, so it is read at least twice a round.
+// The queue's byte counter has 32 bits, so it is read at least twice before it wraps.
 void
 Web::CountBytes()
 {
@@ -259,7 +261,7 @@ Web::CountBytes()
 void
 Web::Report()
 {
-    // A queue counts by itself: nothing is traced.
+    // The queue has its own counters, so no trace is needed.
     const uint64_t taken = m_queue->GetTotalReceivedPackets();
     const uint64_t dropped = m_queue->GetTotalDroppedPackets();
     const uint64_t through = taken - m_queue->GetNPackets();
@@ -285,7 +287,7 @@ Web::Report()
     std::printf("]}\n");
 }
 
-// The paper's TCP as far as ns-3 has it.
+// The paper's TCP, as far as ns-3 implements it.
 void
 Configure(const Options& options)
 {
@@ -302,7 +304,7 @@ Configure(const Options& options)
     Config::SetDefault(base + "LimitedTransmit", BooleanValue(false));
     Config::SetDefault(base + "MinRto", TimeValue(Seconds(1)));
     Config::SetDefault(base + "ClockGranularity", TimeValue(MilliSeconds(100)));
-    // Closed sockets wait for this long, and every packet's search for its socket goes past them.
+    // Closed sockets remain for twice this time, and the socket lookup of each packet passes them.
     Config::SetDefault(base + "MaxSegLifetime", DoubleValue(0.1));
     Config::SetDefault("ns3::RttEstimator::InitialEstimation", TimeValue(Seconds(3)));
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpNewReno::GetTypeId()));

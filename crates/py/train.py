@@ -1,8 +1,9 @@
-"""What a profile-guided build of the extension learns from: maturin runs it with an instrumented one (`make wheel`).
+"""Run the training scenarios of the profile-guided build of the extension (`make wheel`).
 
-The example scenarios, and the Smart Framing paper's network with each of its senders, at two loads
-and with the timers of two ages; once with a way back that takes time, as in the paper, once with
-one that only delays. What a build learns changes its speed and no result.
+maturin runs this program with an instrumented build. The scenarios are the example scenarios and
+the Smart Framing paper's network with each of its senders, at two loads and with two sets of timers.
+Two further runs have a return path that only delays; the paper's return path has a rate. The profile
+changes the speed of the extension and no result.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 RUST = ("benches/peers/src", "crates", "fuzz/fuzz_targets")
 """Folders of Rust sources that follow the rules."""
 
-PYTHON = ("python/tcpsf", "tools")
+PYTHON = ("python/tcpsf", "tools", "verification", "benches", "crates/py")
 """Folders of Python sources that follow the rules."""
 
 LONGEST_LINE = 100

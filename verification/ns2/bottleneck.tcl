@@ -1,9 +1,10 @@
-# One greedy flow over the Santa Cruz paper's basic bottleneck (its Fig. 7), as ns-2 sees it.  Prints ns-2's own trace of
-# every packet; the flow is Vegas, Reno or any other agent with a plain sink.
+# One greedy flow over the Santa Cruz paper's basic bottleneck (its Fig. 7) in ns-2.  Prints ns-2's
+# trace of every packet.  The sender is Vegas, Reno or any other agent with a plain sink.
 #
 #   ns bottleneck.tcl sender=Vegas duration=10
 #
-# Access lines of 10 Mb/s, a bottleneck of 1.5 Mb/s with room for 17 packets, 40 ms one way; packets of 1000 bytes.
+# Access links of 10 Mb/s, a bottleneck of 1.5 Mb/s with a buffer of 17 packets, a one-way delay of
+# 40 ms, packets of 1000 bytes.
 
 array set opt {
     sender Vegas    duration 10    window 64    ssthresh 32    packet 1000    ack 40
@@ -50,7 +51,7 @@ $ns attach-agent $b $sink
 $ns connect $tcp $sink
 set ftp [new Application/FTP]
 $ftp attach-agent $tcp
-# An agent's first ssthresh_ is its window_, set when it starts.
+# An agent sets ssthresh_ to window_ when it starts.
 $ns at 0 "$tcp set ssthresh_ $opt(ssthresh); $ftp start"
 $ns at $opt(duration) "exit 0"
 $ns run

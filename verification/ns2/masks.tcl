@@ -1,14 +1,16 @@
-# Single flows of Classic TCP in ns-2, each alone on its own 10 Mb/s, 50 ms line that loses the packets it is told to.
-# The first argument is the sender: sack1, tahoe, vegas, fack or fack-shipped.  Each of the others is a flow: PACKETS:LOST,LOST,… counting the
-# packets that the line carries from 0, resent ones too.
+# Single flows in ns-2, each alone on a link of 10 Mb/s and 50 ms that drops given packets.  The
+# first argument is the sender: sack1, tahoe, vegas, fack or fack-shipped.  Each further argument is a flow:
+# PACKETS:LOST,LOST,… Packets are numbered from 0 in the order in which the link carries them,
+# retransmissions included.
 #
 #   ns masks.tcl sack1 8:3 40:0,7,21
 #
-# Prints a line a flow: its number, completion time in seconds, fast retransmits, timeouts, packets sent.  The settings
-# are web.tcl's with profile=2002, and the way back is infinitely fast.
+# Prints one line per flow: its number, completion time in seconds, fast retransmits, timeouts,
+# packets sent.  The settings are those of web.tcl with profile=2002; the return path is infinitely
+# fast.
 #
-# fack is ns-2's Fack with the reduction of the paper, and prints a sixth number: 1 if a duplicate acknowledgment came
-# while ns-2 was in a recovery that is over for the paper.  README.md explains both.
+# fack is ns-2's Fack with the reduction of the paper.  It prints a sixth number: 1 if a duplicate
+# ACK arrived while ns-2 was in a recovery that is over for the paper.  README.md explains both.
 
 Agent/TCP set syn_ false
 Agent/TCP set delay_growth_ false
@@ -26,7 +28,7 @@ Agent/TCP set packetSize_ 1500
 Agent/TCP/Fack set ss-div4_ false
 Agent/TCP/Fack set rampdown_ false
 
-# ns-2's Tahoe is the agent without a surname.
+# The agent Agent/TCP without a suffix is Tahoe.
 array set variants {sack1 /Sack1 tahoe "" vegas /Vegas fack /Fack fack-shipped /Fack}
 array set sinks {sack1 /Sack1 tahoe "" vegas "" fack /Sack1 fack-shipped /Sack1}
 set sender [lindex $argv 0]
@@ -96,7 +98,8 @@ foreach flow [lrange $argv 1 end] {
     set losses [new ErrorModel/List]
     $losses droplist [split $lost ,]
     $losses drop-target [new Agent/Null]
-    [$ns link $server $client] install-error $losses    ;# behind the line: a lost packet has taken its time
+    # The losses are after the link: a lost packet takes its transmission time.
+    [$ns link $server $client] install-error $losses
     set tcp [new $agent]
     set sink [new $sink_agent]
     $ns attach-agent $server $tcp
@@ -112,7 +115,7 @@ foreach flow [lrange $argv 1 end] {
 
 $agent instproc done {} {
     global ns start number_of reductions
-    if {![info exists number_of($self)]} return         ;# an ACK that came after the end
+    if {![info exists number_of($self)]} return         ;# an ACK after the end of the flow
     set timeouts [$self set nrexmit_]
     set fast [expr {[$self set ncwndcuts1_] - $timeouts}]
     set more {}

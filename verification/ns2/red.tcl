@@ -1,8 +1,9 @@
-# Ten greedy flows over one bottleneck with random early detection, as ns-2 sees them. Prints one JSON object on stdout.
+# Ten greedy flows over one bottleneck with random early detection in ns-2. Prints one JSON object
+# on stdout.
 #
 #   ns red.tcl ecn=0 bytes=0 gentle=0 duration=300 warm_up=50 seed=1
 #
-# README.md beside this file says what the settings mean in ns-2.
+# README.md in this folder describes the meaning of the settings in ns-2.
 
 array set opt {
     ecn 0           bytes 0             gentle 0            duration 300        warm_up 50          seed 1
@@ -34,8 +35,9 @@ Agent/TCP set packetSize_ $opt(wire)
 Agent/TCP set ecn_ $opt(ecn)
 Agent/TCPSink set packetSize_ 40
 
-# The paper's RED: method 2 of its section VII without waiting, no adaptation, ECN-capable packets marked whatever the
-# probability. Thresholds are in packets also when the average is in bytes (times mean_pktsize_).
+# The paper's RED: method 2 of its section VII without wait_, no adaptation, ECN-capable packets
+# marked at any probability. Thresholds are in packets, also with an average in bytes; ns-2
+# multiplies them by mean_pktsize_.
 Queue/RED set bytes_ $opt(bytes)
 Queue/RED set queue_in_bytes_ $opt(bytes)
 Queue/RED set mean_pktsize_ $opt(wire)

@@ -1,11 +1,11 @@
-"""Runs ns-2 on the Smart Framing paper's network and returns what it counted.
+"""Run ns-2 on the Smart Framing paper's network and return its counts.
 
-``run_ns2`` is one run; ``python verification/ns2/run_ns2.py table`` prints how near Classic TCP in
-ns-2 comes to the paper's Table I under several timer settings.  The facts about ns-2 behind both
-are in README.md beside this file.
+``run_ns2`` runs ns-2 once. ``python verification/ns2/run_ns2.py table`` compares Classic TCP in
+ns-2 with the paper's Table I, under several timer settings. README.md in this folder describes the
+properties of ns-2 on which both depend.
 """
 
-# ruff: noqa: S603, T201 (it is a program that runs ns-2 and prints what it finds)
+# ruff: noqa: S603, T201 (this program runs ns-2 and prints the results)
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from typing import Any
 SCRIPT = Path(__file__).with_name("web.tcl")
 MASKS_SCRIPT = Path(__file__).with_name("masks.tcl")
 
-# Table I of the journal paper (Mellia, Meo, Casetti, IEEE/ACM ToN 2005): bytes, completion time in
-# seconds, % of recoveries by fast retransmit, all for Classic TCP at 80 % load.
+# Table I of the journal paper (Mellia, Meo, Casetti, IEEE/ACM ToN 2005), for Classic TCP at 80 %
+# load: bytes, completion time in seconds, percentage of recoveries by fast retransmit.
 TABLE_1_CLASSIC: tuple[tuple[int, float, float | None], ...] = (
     (119, 0.27, None),
     (179, 0.31, None),
@@ -46,7 +46,7 @@ TABLE_1_CLASSIC: tuple[tuple[int, float, float | None], ...] = (
 )
 TABLE_1_BYTES: tuple[int, ...] = tuple(row[0] for row in TABLE_1_CLASSIC)
 
-# What the table command compares: name → web.tcl's options.
+# Settings of the table command: name → options of web.tcl.
 SETTINGS: dict[str, dict[str, object]] = {
     "2.35 as shipped (IW 2, LT)": {"profile": "today", "iw": 2, "limited_transmit": 1},
     "2.35, IW 1, no LT": {"profile": "today"},
@@ -57,7 +57,7 @@ SETTINGS: dict[str, dict[str, object]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfer:
-    """What became of one flow."""
+    """Result of one flow."""
 
     completion_s: float
     fast_retransmits: int
@@ -68,7 +68,7 @@ class Transfer:
 
 
 class Ns2Error(RuntimeError):
-    """ns-2 is not there, or refused what it was asked."""
+    """ns-2 is not installed, or a run failed."""
 
 
 def run_ns2(
@@ -81,10 +81,10 @@ def run_ns2(
 ) -> dict[str, Any]:
     """Simulate the paper's network once and return web.tcl's JSON object.
 
-    ``load`` is the short flows' mean payload rate over the bottleneck's rate, ``duration_s`` the
-    simulated seconds, and ``starts_s`` when each greedy flow begins (drawn from the first second if
-    absent).  ``options`` are web.tcl's own keys, for example ``tick=0.1``, ``rto_min=1``,
-    ``reverse_rate=1e15``, ``warm_up=100``, ``monitor=0``.
+    ``load`` is the short flows' mean payload rate divided by the bottleneck's rate. ``duration_s``
+    is the simulated time in seconds. ``starts_s`` has the start time of each greedy flow in seconds;
+    without it, the times are drawn from the first second. ``options`` are further keys of web.tcl,
+    for example ``tick=0.1``, ``rto_min=1``, ``reverse_rate=1e15``, ``warm_up=100``, ``monitor=0``.
     """
     arguments = command(load=load, duration_s=duration_s, seed=seed, starts_s=starts_s, **options)
     return _parse(subprocess.run(arguments, capture_output=True, text=True, check=False))
@@ -111,12 +111,14 @@ def command(
 def run_masks(
     flows: Sequence[tuple[int, Sequence[int]]], *, sender: str = "sack1", at_once: int = 40
 ) -> list[Transfer]:
-    """Flows, each alone on its line: how many packets, and which of those that the line carries are lost.
+    """Simulate flows, each alone on its link.
 
-    ``sender`` is a name of masks.tcl: ``sack1``, ``tahoe``, ``fack``, ``fack-shipped``, whose
-    timeouts ns-2 counts as fast retransmits, or ``vegas``, whose fast retransmits it does not count.
-    ``at_once`` flows share a process: ns-2 works out all routes first, in time that grows with its
-    square.
+    Each flow is given by its number of packets and the numbers of the packets that its link drops;
+    packets are numbered from 0 in the order in which the link carries them. ``sender`` is ``sack1``,
+    ``tahoe``, ``vegas``, ``fack`` or ``fack-shipped``. ns-2 does not count the fast retransmits of
+    ``vegas``, and counts the timeouts of ``fack-shipped`` as fast retransmits. One process simulates
+    ``at_once`` flows, because ns-2 computes all routes first, in time that grows with the square of
+    the number of nodes.
     """
     transfers: list[Transfer] = []
     for first in range(0, len(flows), at_once):
@@ -149,13 +151,16 @@ def run_masks(
 def run_many(
     requests: Sequence[Mapping[str, Any]], *, workers: int | None = None
 ) -> list[dict[str, Any]]:
-    """Several runs, each a mapping of ``run_ns2``'s arguments, as many at a time as there are cores; in order."""
+    """Run ns-2 once for each mapping of ``run_ns2``'s arguments, and return the results in order.
+
+    ``workers`` is the number of concurrent runs, by default the number of cores.
+    """
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
         return list(pool.map(lambda request: run_ns2(**request), requests))
 
 
 def fast_retransmit_percent(flows: Sequence[Mapping[str, Any]]) -> float | None:
-    """The share of recoveries that were fast retransmits, in percent; None when nothing was lost."""
+    """Share of fast retransmits among the recoveries, in percent; None without a recovery."""
     fast = sum(int(flow["fast_retransmits"]) for flow in flows)
     timeouts = sum(int(flow["timeouts"]) for flow in flows)
     return 100 * fast / (fast + timeouts) if fast + timeouts else None
@@ -248,15 +253,15 @@ def _cell(values: Sequence[float | None], digits: int) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line: ``run`` prints one run's JSON, ``table`` the comparison with the paper."""
+    """Run the command line: ``run`` prints the JSON of one run, ``table`` the comparison."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="one run, as JSON")
     run.add_argument("--load", type=float, default=0.8)
     run.add_argument("--duration", type=float, default=1000.0, help="simulated seconds")
     run.add_argument("--seed", type=int, default=1)
-    run.add_argument("option", nargs="*", help="web.tcl's own, as key=value")
-    table = commands.add_parser("table", help="ns-2 beside the paper's Table I")
+    run.add_argument("option", nargs="*", help="an option of web.tcl, as key=value")
+    table = commands.add_parser("table", help="comparison of ns-2 with the paper's Table I")
     table.add_argument("--loads", type=float, nargs="+", default=[0.5, 0.8])
     table.add_argument("--runs", type=int, default=8)
     table.add_argument("--duration", type=float, default=1000.0, help="simulated seconds")

@@ -1,9 +1,11 @@
-# The network of the Smart Framing paper's section IV with Classic TCP, as ns-2 sees it: greedy flows and Poisson web
-# flows of the fifteen sizes of its Table I over one drop-tail bottleneck.  Prints one JSON object on stdout.
+# The network of the Smart Framing paper's section IV with Classic TCP in ns-2: greedy flows and
+# Poisson web flows of the fifteen sizes of its Table I over one drop-tail bottleneck.  Prints one
+# JSON object on stdout.
 #
 #   ns web.tcl load=0.8 duration=1000 seed=1 profile=2002
 #
-# README.md beside this file says what each setting means in ns-2 and why it is set as it is.
+# README.md in this folder describes the meaning of each setting in ns-2 and the reason for its
+# value.
 
 # ---- options ---------------------------------------------------------------------------------------------------------
 
@@ -31,7 +33,8 @@ if {$opt(sizes) eq ""} {
 set opt(sizes) [string map {, " "} $opt(sizes)]
 set opt(starts) [string map {, " "} $opt(starts)]
 
-# The retransmission timer: what ns-2.35 ships, and what the paper's years had (the 3 s first timeout is the paper's).
+# The retransmission timer: the defaults of ns-2.35, and those of the years of the paper.  The
+# initial timeout of 3 s is the paper's.
 array set timers_today {tick 0.01 rto_min 0.2 rto_max 60 rto_initial 3}
 array set timers_2002  {tick 0.1  rto_min 1   rto_max 64 rto_initial 3}
 if {$opt(profile) ni {today 2002}} {
@@ -42,12 +45,12 @@ foreach key {tick rto_min rto_max rto_initial} {
     if {$opt($key) < 0} { set opt($key) [set timers_$opt(profile)($key)] }
 }
 
-# ---- ns-2's class defaults: set before an agent exists, because an agent copies them when it is made -------------------
+# ---- ns-2's class defaults: an agent copies them when it is created ------------------------------
 
 Agent/TCP set syn_ false                 ;# no handshake
 Agent/TCP set delay_growth_ false
-Agent/TCP set useHeaders_ false          ;# packetSize_ is then the size on the wire, for the first packet too
-Agent/TCP set window_ $opt(window)       ;# also the first ssthresh_
+Agent/TCP set useHeaders_ false          ;# packetSize_ is the size of every packet on the wire
+Agent/TCP set window_ $opt(window)       ;# also the initial ssthresh_
 Agent/TCP set windowInit_ $opt(iw)
 Agent/TCP set singledup_ $opt(limited_transmit)
 Agent/TCP set precisionReduce_ $opt(precise_halving)
@@ -78,7 +81,8 @@ if {$opt(events) ne ""} {
 }
 set flow_log [expr {$opt(flows) ne "" ? [open $opt(flows) w] : ""}]
 
-# Each purpose its own stream; run number n is the n-th substream of each, so that runs don't overlap.
+# Each purpose has its own random stream.  Run n uses the n-th substream of each, so that runs do
+# not overlap.
 foreach stream {arrivals classes greedy_starts} {
     set $stream [new RNG]
     for {set i 0} {$i < $opt(seed)} {incr i} { [set $stream] next-substream }
@@ -108,11 +112,13 @@ for {set i 0} {$i < $opt(greedy)} {incr i} {
 }
 
 # ---- web flows -------------------------------------------------------------------------------------------------------
-# A new pair of agents costs 2.5 ms of Tcl, a hundred packets' worth, so pairs are used again.  `reset' restores a
-# Sack1 sender but for the left edge of its scoreboard, which stays at the old flow's last ACK and would hide the new
-# flow's holes.  So a sender whose scoreboard may have moved (it resent something, and had more than one packet) goes on
-# in the old sequence space: `base' is its first packet.  Its sink is not reset and must not meet an old packet: the
-# pair rests first.  reuse=fresh makes new agents for each flow; README, "Agents used again", has the proof of sameness.
+# A new pair of agents takes 2.5 ms in Tcl, as long as a hundred packets, so pairs are reused.
+# `reset' restores a Sack1 sender except for the left edge of its scoreboard.  The edge stays at the
+# last ACK of the old flow and would hide the holes of the new flow.  Therefore a sender whose
+# scoreboard may have moved (it retransmitted, and had more than one packet) continues in the old
+# sequence space: `base' is its first packet.  Its sink is not reset and must not receive an old
+# packet, so the pair is idle for some time first. reuse=fresh makes new agents for each flow;
+# README, "Reuse of agents", shows that both give the same results.
 
 set mean_size [expr double([join $opt(sizes) +]) / [llength $opt(sizes)]]
 if {$opt(flow_rate) < 0} { set opt(flow_rate) [expr {$opt(load) * $opt(rate) / 8.0 / $mean_size}] }
@@ -122,7 +128,8 @@ foreach size $opt(sizes) {
     incr class
     set packets [expr {($size + $opt(mss) - 1) / $opt(mss)}]
     set packets_of($class) $packets
-    # One packet is exactly as long as its flow; of several each is full, because an agent knows one size only.
+    # A flow of one packet has its exact size.  In larger flows each packet is full, because an
+    # agent has one packet size.
     set wire_of($class) [expr {$packets == 1 ? $size + $opt(header) : $full}]
     set pool($wire_of($class)) {}
     foreach counter {started n sum squares fr rto sent resent} { set ${counter}($class) 0 }
@@ -141,7 +148,7 @@ proc new_sender {wire} {
     set sink [new Agent/TCPSink/Sack1]
     $servers attach $tcp $port
     $clients attach $sink $port
-    $servers set agents_ {}              ;# a list never looked up, which would grow for ever
+    $servers set agents_ {}              ;# the list is never read and would grow without limit
     $clients set agents_ {}
     $ns connect $tcp $sink
     $tcp set packetSize_ $wire
@@ -173,8 +180,9 @@ proc start_flow {} {
     }
 }
 
-# Starts a sender that was reset at packet `base' instead of 0, with an initial window of one.  Its last ACK can't be set
-# from here: the window is opened as far as `base' for as long as it takes to send one packet, and then put right.
+# Starts a sender after a reset at packet `base' instead of 0, with an initial window of one packet.
+# Tcl cannot set the agent's last ACK.  Therefore the window is enlarged up to `base' until one
+# packet has been sent, and is then set to one.
 proc resume {tcp base packets} {
     global opt
     $tcp set ack_ [expr {$base - 1}]
@@ -187,14 +195,16 @@ proc resume {tcp base packets} {
     $tcp advanceby [expr {$packets - 1}]
 }
 
-# The phase of a sender's clock is drawn at `reset': with this it depends on the flow's number alone.
+# The phase of a sender's clock is drawn at `reset'.  With this seed it depends only on the flow's
+# number.
 proc reseed {tcp} {
     global defaultRNG serial
     $defaultRNG seed [incr serial]
     $tcp reset
 }
 
-# What a flow that resent something adds to its class: fast retransmits are window cuts that were not timeouts.
+# Adds the recoveries of a flow to its class.  Fast retransmits are window reductions without a
+# timeout.
 proc count_recoveries {tcp class resent_packets} {
     global fr rto resent
     set timeouts [$tcp set nrexmit_]
@@ -205,7 +215,7 @@ proc count_recoveries {tcp class resent_packets} {
     return [list $fast $timeouts]
 }
 
-# Called by ns-2 when the last ACK has come back.
+# ns-2 calls this procedure when the last ACK has arrived.
 Agent/TCP/Sack1 instproc done {} {
     global ns opt started_at class_of sink_of base_of n sum squares sent packets_of wire_of pool rest flow_log
     if {![info exists started_at($self)]} return
@@ -226,18 +236,20 @@ Agent/TCP/Sack1 instproc done {} {
     unset started_at($self)
     set unworn [expr {$packets_of($class) == 1 || ($resent_packets == 0 && $base_of($self) == 0)}]
     if {$opt(reuse) eq "fresh" || (!$unworn && $opt(iw) > 1)} {
-        # resume can't tell a duplicate ACK from a new one before the first: with a larger window it won't do.
-        $self reset                      ;# or its timer would go off for ever
+        # Before the first new ACK, a resumed sender cannot distinguish a duplicate ACK from a new
+        # one, so `resume' does not work with a larger initial window.
+        $self reset                      ;# otherwise its timer would expire again and again
         unset sink_of($self) base_of($self)
     } elseif {$unworn} {
-        if {$opt(iw) > 1} { $self set windowInit_ $opt(iw) }   ;# a lost first packet made it 1 for good
+        if {$opt(iw) > 1} { $self set windowInit_ $opt(iw) }   ;# a lost first packet sets it to 1
         $self reset
         $sink_of($self) reset
         lappend pool($wire_of($class)) $self
     } else {
         set base_of($self) [$self set seqno_]
         $self reset
-        # Reset again: ACKs of packets that were sent in vain may have come meanwhile, and its sink still answers them.
+        # The second reset is needed because the sink still acknowledges unnecessary
+        # retransmissions.
         $ns at [expr {$now + $rest}] "$self reset; lappend pool($wire_of($class)) $self"
     }
 }
@@ -256,7 +268,8 @@ foreach counter $queue_counters {
     set total($counter) 0
 }
 
-# ns-2's byte counters are 32 bits wide, 29 minutes at 10 Mb/s: read them more often than that.
+# ns-2's byte counters have 32 bits and wrap after 29 minutes at 10 Mb/s, so they are read more
+# often.
 proc read_queue_counters {} {
     global queue queue_counters raw total
     foreach counter $queue_counters {
@@ -335,8 +348,9 @@ proc finish {} {
     append line ",\"agents_made\":$made"
     if {$opt(monitor)} {
         foreach counter [concat $queue_counters packets bytes] { set q($counter) [expr {$after($counter) - $before($counter)}] }
-        # ns-2's queue is what waits.  A packet in transmission is in no queue; with it the mean grows by the busy time
-        # (packets) and by the sum of size times transmission time (bytes).
+        # ns-2's queue is the waiting packets, without the packet in transmission.  With that
+        # packet, the mean grows by the busy time (packets) and by the sum of size times
+        # transmission time (bytes).
         set service [expr {8.0 / $opt(rate) / $span}]
         set in_service_packets [expr {$q(bdepartures_) * $service}]
         set in_service_bytes [expr {(($q(pdepartures_) - $short) * double($full) * $full + $short_squares) * $service}]

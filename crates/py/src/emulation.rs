@@ -20,9 +20,10 @@ pub(crate) struct Emulation {
 impl Emulation {
     /// Makes both ends. Invalid settings raise a `ValueError`, an error of the system a
     /// `RuntimeError`. Both have two arguments: the error, and a hint or `None`. A `RuntimeError`
-    /// has a third argument: the exit status for a command that did not start, or `None`. A
-    /// direction may begin with a link of a scenario: the scenario as JSON, the link's name, and the
-    /// option with its value that named it.
+    /// has a third argument: the exit status for a command that did not start, or `None`.
+    ///
+    /// A direction may begin with a link of a scenario: the scenario as JSON, the link's name, and
+    /// the option with its value that named it.
     #[new]
     #[pyo3(signature = (settings_json, *, own, up=None, down=None))]
     fn new(

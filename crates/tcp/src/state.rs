@@ -55,8 +55,8 @@ impl State {
     }
 
     /// Returns whether RFC 9293 has the transition from this state to `next`, in Figure 5 or in the
-    /// text of §3.10. Every state may become CLOSED: by a user call, a reset or a timeout. TIME-WAIT
-    /// begins again when the peer's FIN arrives again.
+    /// text of §3.10. Every state may become CLOSED: by a user call, a reset or a timeout.
+    /// TIME-WAIT begins again when the peer's FIN arrives again.
     pub(crate) const fn may_become(self, next: Self) -> bool {
         match next {
             Self::Closed => true,

@@ -1,5 +1,5 @@
-//! Deferrable segments: a connection for which [`Connection::may_defer`] is true sends the same segments,
-//! whether or not it is drained between segments that arrived together.
+//! Deferrable segments: a connection for which [`Connection::may_defer`] is true sends the same
+//! segments, whether or not it is drained between segments that arrived together.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
