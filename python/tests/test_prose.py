@@ -1,4 +1,4 @@
-"""Comments and docstrings follow the rules of CONTRIBUTING.md, "Language", as far as a program can check them."""
+"""Comments, docstrings and pages follow "Language" in CONTRIBUTING.md, as far as a program can check."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ RUST = ("benches/peers/src", "crates", "fuzz/fuzz_targets")
 
 PYTHON = ("python/tcpsf", "tools", "verification", "benches", "crates/py")
 """Folders of Python sources that follow the rules."""
+
+PAGES = ("ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "benches", "docs", "verification")
+"""Pages, and folders of pages, without the words of `WORDS` outside of code, quotations and tables."""
+
+PAGES_TO_REWRITE = ("docs/reference/evaluation.md", "docs/reference/reproduce-all.md")
+"""Pages that still have such words."""
 
 LONGEST_LINE = 100
 LONGEST_SENTENCE = 40
@@ -83,6 +89,15 @@ def faults(path: Path, comments: Iterator[tuple[int, str, bool]]) -> Iterator[st
             yield f"{where}:{number}: {len(line)} columns"
 
 
+def page_faults(path: Path) -> Iterator[str]:
+    """The words of `WORDS` in the prose of a Markdown page, a line each."""
+    page = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.DOTALL)
+    kept = [line for line in page.split("\n") if not line.startswith(("|", "    "))]
+    prose = re.sub(r"`[^`]*`|\"[^\"]{,80}\"", "", " ".join("\n".join(kept).split()))
+    for word in WORDS.findall(prose):
+        yield f"{path.relative_to(REPOSITORY)}: {word!r}"
+
+
 def files(folders: tuple[str, ...], suffix: str) -> list[Path]:
     """The sources below folders, which may be files themselves."""
     paths = [REPOSITORY / folder for folder in folders]
@@ -105,6 +120,14 @@ def test_docstrings_follow_the_rules() -> None:
     assert not [fault for path in paths for fault in faults(path, python_comments(path))]
 
 
+def test_pages_follow_the_rules() -> None:
+    skipped = {REPOSITORY / page for page in PAGES_TO_REWRITE}
+    paths = [path for path in files(PAGES, ".md") if path not in skipped]
+    assert all(page.is_file() for page in skipped)
+    assert paths
+    assert not [fault for path in paths for fault in page_faults(path)]
+
+
 def test_the_rules_find_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{__name__}.REPOSITORY", tmp_path)
     bad = tmp_path / "bad.rs"
@@ -118,4 +141,19 @@ def test_the_rules_find_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         "'whoever'",
         "'is told'",
         "103 columns",
+    ]
+
+
+def test_the_rules_find_faults_of_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.REPOSITORY", tmp_path)
+    bad = tmp_path / "bad.md"
+    bad.write_text(
+        "# Acknowledgements\n\nThe run goes\non, for want of `patience`.\n\n"
+        '```\nwhoever\n```\n\n    whichever\n\n| so many |\n\nNot "at hand".\n',
+        encoding="utf-8",
+    )
+    assert list(page_faults(bad)) == [
+        "bad.md: 'Acknowledgements'",
+        "bad.md: 'goes on'",
+        "bad.md: 'for want of'",
     ]
