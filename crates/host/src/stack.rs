@@ -5,11 +5,13 @@ mod egress;
 mod ingress;
 mod life;
 mod slot;
+mod state;
+mod stream;
 
 use std::collections::{HashMap, VecDeque};
 
 use slab::Slab;
-use tcp::{ByteStream, CallError, Connection, State};
+use tcp::{ByteStream, Connection, State};
 use thiserror::Error;
 use units::Instant;
 
@@ -25,6 +27,7 @@ use crate::tuple::Tuple;
 use egress::UnsentSegment;
 pub use ingress::Checksums;
 use slot::{AcceptState, RELEASE_AFTER, Slot};
+pub use state::Counters;
 
 /// A host's TCP as a state machine over packets. It performs no I/O and reads no clock.
 ///
@@ -83,63 +86,6 @@ pub struct Stack {
     unsent_segment: Option<UnsentSegment>,
     records: Option<Vec<Record>>,
     counters: Counters,
-}
-
-/// Totals over all connections since the stack was created.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Packets received.
-    pub received_packets: u64,
-    /// Packets sent.
-    pub sent_packets: u64,
-    /// Payload bytes of ended connections, without retransmissions.
-    pub sent_bytes: u64,
-    /// Packets with a wrong checksum or an invalid header.
-    pub damaged: u64,
-    /// Packets of another protocol, or to an address that is not the host's.
-    pub unknown: u64,
-    /// Connections opened by peers.
-    pub accepted: u64,
-    /// Connections opened by this host.
-    pub connected: u64,
-    /// Connections that were open and have ended.
-    pub closed: u64,
-    /// Connections in `closed` that ended other than by an orderly close of both ends.
-    pub failed: u64,
-    /// SYNs answered with a SYN cookie.
-    pub cookies_sent: u64,
-    /// Connections established from a SYN cookie.
-    pub cookies_taken: u64,
-    /// Acknowledgments that match neither a connection nor a valid SYN cookie.
-    pub cookies_refused: u64,
-    /// SYNs and returned SYN cookies refused because a limit was reached.
-    pub refused: u64,
-    /// Half-open connections that ended before the handshake completed.
-    pub half_open_lost: u64,
-    /// Slow connections that were evicted to free a slot or memory.
-    pub evicted: u64,
-    /// Connections that reached the idle or the lifetime limit.
-    pub expired: u64,
-    /// Connections removed early from TIME-WAIT: for lack of room, or for a new connection between
-    /// the same ends (RFC 6191).
-    pub time_wait_cut: u64,
-    /// ICMP echo requests answered.
-    pub pings: u64,
-    /// ICMP errors that passed the checks of RFC 5927 and were applied.
-    pub icmp_believed: u64,
-    /// Resets sent in response to segments without a connection.
-    pub resets_sent: u64,
-    /// Replies suppressed by the rate limit or a full queue.
-    pub replies_withheld: u64,
-    /// Segments whose payload was dropped or truncated because the shared buffers were short.
-    pub over_budget: u64,
-    /// Times a connection's out-of-order data was discarded because the shared buffers were short
-    /// (RFC 2018 §8).
-    pub reneged: u64,
-    /// Times fast recovery was entered.
-    pub fast_retransmits: u64,
-    /// Expirations of the retransmission timer.
-    pub timeouts: u64,
 }
 
 /// Errors of [`Stack::connect`].
@@ -240,127 +186,6 @@ impl Stack {
         Ok(id)
     }
 
-    /// Moves received in-order bytes into `into` and returns their number, which is 0 for an ended
-    /// connection.
-    pub fn read(&mut self, id: ConnectionId, into: &mut [u8]) -> usize {
-        self.take(id, |stream| stream.read(into))
-    }
-
-    /// Unread in-order bytes, in at most two slices. The second is empty if the first is.
-    pub fn peek(&self, id: ConnectionId) -> [&[u8]; 2] {
-        let slot = self.slots.get(id.index()).filter(|slot| slot.id == id);
-        slot.map_or([&[], &[]], |slot| slot.stream.peek())
-    }
-
-    /// Unread in-order bytes as one slice. May copy within the buffer.
-    pub fn peek_whole(&mut self, id: ConnectionId) -> &[u8] {
-        self.slot(id).map_or(&[], |slot| slot.stream.peek_whole())
-    }
-
-    /// Discards up to `bytes` unread in-order bytes as if they had been read, and returns their
-    /// number.
-    pub fn consume(&mut self, id: ConnectionId, bytes: usize) -> usize {
-        self.take(id, |stream| stream.consume(bytes))
-    }
-
-    #[inline]
-    fn take(&mut self, id: ConnectionId, take: impl FnOnce(&mut ByteStream) -> usize) -> usize {
-        let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else {
-            return 0;
-        };
-        let taken = take(&mut slot.stream);
-        slot.read_bytes += taken as u64;
-        slot.reported_readable = slot.stream.readable();
-        if taken == 0 {
-            return 0;
-        }
-        if slot.stream.is_ack_due() {
-            // The receive window may have opened.
-            self.schedule_send(id);
-        } else {
-            slot.count(&mut self.buffered);
-            // Empty buffers are freed after `RELEASE_AFTER` without traffic.
-            self.timers.set(id, &mut slot.timer, slot.active_at + RELEASE_AFTER);
-        }
-        taken
-    }
-
-    /// Queues bytes to send and returns how many fit. If fewer than all fit, an
-    /// [`EventKind::Writable`] event follows when there is room again.
-    ///
-    /// # Errors
-    /// If the connection has ended or this end is closed.
-    pub fn write(
-        &mut self,
-        id: ConnectionId,
-        bytes: &[u8],
-        now: Instant,
-    ) -> Result<usize, CallError> {
-        let room = self.room_to_write(id);
-        let Some(slot) = self.slot(id) else { return Err(CallError::Over { call: "write" }) };
-        let taken = slot.stream.write(&bytes[..bytes.len().min(room)])?;
-        slot.blocked = taken < bytes.len();
-        if slot.blocked && taken > 0 {
-            self.update_connection(id, now);
-        } else if taken > 0 {
-            self.schedule_send(id);
-        }
-        Ok(taken)
-    }
-
-    /// The number of bytes that [`write`](Self::write) would accept. If it is 0, an
-    /// [`EventKind::Writable`] event follows when there is room.
-    pub fn writable(&mut self, id: ConnectionId) -> usize {
-        let room = self.room_to_write(id);
-        let Some(slot) = self.slot(id) else { return 0 };
-        let room = room.min(usize::try_from(slot.stream.writable()).unwrap_or(usize::MAX));
-        slot.blocked |= room == 0;
-        room
-    }
-
-    /// Like [`writable`](Self::writable), but keeps at most `most` bytes beyond the peer's last
-    /// acknowledgment.
-    pub fn writable_ahead(&mut self, id: ConnectionId, most: u32) -> usize {
-        let room = self.writable(id);
-        let Some(slot) = self.slot(id) else { return 0 };
-        let ahead = most.saturating_sub(slot.stream.unacknowledged());
-        slot.blocked |= ahead == 0;
-        room.min(usize::try_from(ahead).unwrap_or(usize::MAX))
-    }
-
-    fn room_to_write(&self, id: ConnectionId) -> usize {
-        let limits = &self.config.limits;
-        let Some(slot) = self.slots.get(id.index()) else { return 0 };
-        let held = usize::try_from(slot.stream.unacknowledged()).unwrap_or(usize::MAX);
-        let mut share = limits.share(self.buffered);
-        if limits.is_tight(self.buffered) {
-            // While memory is scarce, a peer that requests much and acknowledges nothing could
-            // otherwise fill it before it is found to be slow.
-            let taken = usize::try_from(slot.acknowledged_bytes).unwrap_or(usize::MAX);
-            // Rounded to whole reserves: a buffer that grows byte by byte takes twice the memory.
-            let reserve = limits.reserve().max(1);
-            share = share.min((taken / reserve).saturating_add(1).saturating_mul(reserve));
-        }
-        share.saturating_sub(held)
-    }
-
-    /// Closes the sending direction: queued bytes are sent, then a FIN.
-    pub fn close(&mut self, id: ConnectionId, now: Instant) {
-        if let Some(slot) = self.slot(id) {
-            // Closing a connection that is already closed has no effect.
-            let _ = slot.stream.close();
-            self.update_connection(id, now);
-        }
-    }
-
-    /// Aborts a connection with a reset.
-    pub fn abort(&mut self, id: ConnectionId, now: Instant) {
-        if let Some(slot) = self.slot(id) {
-            slot.stream.abort();
-            self.update_connection(id, now);
-        }
-    }
-
     /// Returns the next event. Connections are served in the order in which they got events.
     pub fn poll_event(&mut self) -> Option<Event> {
         while let Some(&id) = self.event_queue.front() {
@@ -437,70 +262,12 @@ impl Stack {
         });
     }
 
-    /// The connection; `None` once its slot has been freed.
-    pub fn connection(&self, id: ConnectionId) -> Option<&Connection> {
-        self.slots.get(id.index()).filter(|slot| slot.id == id).map(|slot| &*slot.stream)
-    }
-
-    /// The addresses and ports of a connection; `None` once its slot has been freed.
-    pub fn tuple(&self, id: ConnectionId) -> Option<Tuple> {
-        self.slots.get(id.index()).filter(|slot| slot.id == id).map(|slot| slot.tuple)
-    }
-
-    /// The index of the connection's sender policy in the configuration.
-    pub fn sender(&self, id: ConnectionId) -> Option<u16> {
-        self.slots.get(id.index()).filter(|slot| slot.id == id).map(|slot| slot.sender)
-    }
-
-    /// Whether the peer has closed its sending direction.
-    pub fn peer_has_closed(&self, id: ConnectionId) -> bool {
-        self.slots.get(id.index()).is_none_or(|slot| slot.id != id || slot.peer_closed)
-    }
-
-    /// Whether the peer has closed its sending direction and all its data has been read.
-    pub fn is_at_end(&self, id: ConnectionId) -> bool {
-        self.slots
-            .get(id.index())
-            .is_none_or(|slot| slot.id != id || slot.peer_closed && slot.stream.readable() == 0)
-    }
-
-    /// The number of connections, including half-open ones and without those in TIME-WAIT.
-    pub fn connections(&self) -> usize {
-        self.slots.len() - self.time_wait
-    }
-
-    /// The connections that are open for the application: accepted, queued to be accepted, or
-    /// opened by it, and without a delivered [`EventKind::Closed`].
-    pub fn open_connections(&self) -> Vec<ConnectionId> {
-        let is_open = |slot: &&Slot| match slot.accept_state {
-            AcceptState::Handshaking => slot.active,
-            AcceptState::Queued | AcceptState::Accepted => true,
-            AcceptState::Closed => false,
-        };
-        self.slots.iter().map(|(_, slot)| slot).filter(is_open).map(|slot| slot.id).collect()
-    }
-
     /// Aborts all connections with resets, including half-open ones.
     pub fn abort_all(&mut self, now: Instant) {
         let all: Vec<_> = self.slots.iter().map(|(_, slot)| slot.id).collect();
         for id in all {
             self.abort(id, now);
         }
-    }
-
-    /// Memory used by the buffers and queues of all connections, in bytes.
-    pub fn buffered_bytes(&self) -> usize {
-        self.buffered
-    }
-
-    /// Totals since the stack was created.
-    pub fn counters(&self) -> &Counters {
-        &self.counters
-    }
-
-    /// The configuration of the stack.
-    pub fn config(&self) -> &StackConfig {
-        &self.config
     }
 
     fn slot(&mut self, id: ConnectionId) -> Option<&mut Slot> {

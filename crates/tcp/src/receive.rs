@@ -3,13 +3,15 @@
 use std::mem::offset_of;
 
 use units::{Duration, Instant};
-use wire::{
-    AckWindow, Arrival, CopyNumber, Ecn, Flags, Reports, SackBlocks, SantaCruz, SeqNum, SeqRange,
-    UnscaledWindow, WindowScale,
-};
+use wire::{Ecn, Flags, SeqNum, SeqRange};
 
 use crate::config::{Config, DelayedAck};
 use crate::event::Accepted;
+
+mod reports;
+mod window;
+
+use reports::SantaCruzAck;
 
 /// State of the receiving half. The order of the fields matters: see
 /// [`Connection`](crate::Connection).
@@ -41,15 +43,6 @@ pub(crate) struct Receiver {
     ts_recent_at: Instant,
     /// State of TCP Santa Cruz, if it is negotiated.
     santa_cruz: Option<Box<SantaCruzAck>>,
-}
-
-/// Data for the option of TCP Santa Cruz in acknowledgments.
-#[derive(Debug, Clone, Copy, Default)]
-struct SantaCruzAck {
-    /// Last segment that has arrived, until an acknowledgment reports it.
-    arrival: Option<Arrival>,
-    /// Option of the segment that is sent now.
-    option: Reports,
 }
 
 impl Receiver {
@@ -149,10 +142,6 @@ impl Receiver {
         }
     }
 
-    pub(crate) fn window(&self) -> u32 {
-        self.edge.distance_from(self.nxt)
-    }
-
     /// Takes the new part of the payload of an acceptable segment. The payload was sent in
     /// `segments` segments. Returns the accepted part.
     pub(crate) fn text(
@@ -237,18 +226,6 @@ impl Receiver {
         self.acks_due = 1;
     }
 
-    /// RFC 2883 §4: records data for a DSACK in the next acknowledgment, if it had arrived before.
-    // Not inlined: in both places of `text` it would cost 0.2 % of all instructions.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn note_duplicate(&mut self, seq: SeqNum, len: u32) {
-        if (seq + len).at_or_before(self.nxt)
-            && let Some(duplicate) = SeqRange::new(seq, seq + len)
-        {
-            self.duplicate = Some(duplicate);
-        }
-    }
-
     /// Number of bytes that can be read.
     pub(crate) fn unread(&self) -> u32 {
         self.unread
@@ -258,21 +235,6 @@ impl Receiver {
         let taken = bytes.min(self.unread);
         self.unread -= taken;
         taken
-    }
-
-    /// RFC 9293 §3.8.6.2.2: returns whether a window update is due. The window reopens in steps of
-    /// a segment. `smss` returns the maximum segment of the peer in bytes.
-    pub(crate) fn owes_window_update(&self, smss: impl Fn() -> u32) -> bool {
-        // Without this bound each read of a fast application would cost an acknowledgment.
-        self.is_small(&smss) && self.reopening(smss).is_some()
-    }
-
-    /// Returns whether the window is smaller than two segments, or than half of the buffer if that
-    /// is less.
-    fn is_small(&self, smss: impl Fn() -> u32) -> bool {
-        let window = self.window();
-        // The first comparison follows from the second and needs no `smss`.
-        window < self.capacity / 2 && window < 2 * smss().min(self.capacity / 4)
     }
 
     pub(crate) fn ack_now(&mut self) {
@@ -300,11 +262,6 @@ impl Receiver {
         self.ack_is_due() && self.has_reports()
     }
 
-    /// Returns whether there is data to report in SACK blocks.
-    pub(crate) fn has_reports(&self) -> bool {
-        !self.out_of_order.is_empty() || self.fin.is_some() || self.duplicate.is_some()
-    }
-
     /// Records that an acknowledgment is sent. Returns its number.
     pub(crate) fn acknowledge(&mut self, timer: &mut Instant) -> SeqNum {
         self.acks_due = self.acks_due.saturating_sub(1);
@@ -312,104 +269,6 @@ impl Receiver {
         self.last_ack_sent = self.nxt;
         *timer = Instant::NEVER;
         self.nxt
-    }
-
-    /// Returns the window to advertise. Call it before [`acknowledge`](Self::acknowledge) for the
-    /// same segment. `peer_counts_duplicates` says that the peer identifies duplicates by an
-    /// unchanged window. `smss` returns the maximum segment of the peer in bytes; it is called only
-    /// if needed.
-    #[expect(
-        clippy::inline_always,
-        reason = "every segment carries a window: 2 % of all instructions"
-    )]
-    #[inline(always)]
-    pub(crate) fn advertise(
-        &mut self,
-        scale: WindowScale,
-        smss: impl Fn() -> u32,
-        peer_counts_duplicates: bool,
-    ) -> UnscaledWindow {
-        if let Some(edge) = self.reopening(&smss)
-            && (self.out_of_order.is_empty()
-                || !peer_counts_duplicates
-                || !self.defers_window_update(edge, smss))
-        {
-            self.edge = edge;
-        }
-        UnscaledWindow::from_bytes(self.window(), scale)
-    }
-
-    /// RFC 5681 §2 (e): a duplicate repeats the window of the previous acknowledgment. The window
-    /// update waits for an acknowledgment of new data, unless it is so large that the sender may be
-    /// waiting for it. RFC 9293 §3.8.6.2.2 defines the limit.
-    #[cold]
-    #[inline(never)]
-    fn defers_window_update(&self, edge: SeqNum, smss: impl Fn() -> u32) -> bool {
-        self.nxt == self.last_ack_sent
-            && !self.is_small(smss)
-            && edge.distance_from(self.edge) < self.capacity / 2
-    }
-
-    /// Returns up to `room` blocks: first the duplicate (RFC 2883 §4), then the most recently
-    /// updated ranges (RFC 2018 §4). A pending FIN is included in the block that it ends, or is a
-    /// block of its own after the others. RFC 2018 speaks of data only, but a sender whose last
-    /// segment carries the FIN must learn that all of it arrived. Linux reports it in the same way.
-    pub(crate) fn sack_blocks(&mut self, room: usize) -> SackBlocks {
-        let mut blocks = SackBlocks::EMPTY;
-        if let Some(duplicate) = self.duplicate.take() {
-            blocks.push(duplicate);
-        }
-        let room = room.min(SackBlocks::CAPACITY).saturating_sub(blocks.len());
-        let kept = self.fin.and_then(|fin| SeqRange::new(fin, fin + 1));
-        let ended = |held: SeqRange| match kept {
-            Some(fin) if held.end() == fin.start() => {
-                SeqRange::new(held.start(), fin.end()).unwrap_or(held)
-            }
-            _ => held,
-        };
-        let alone =
-            kept.filter(|fin| self.out_of_order.iter().all(|held| held.end() != fin.start()));
-        let out_of_order = self.out_of_order.iter().rev().map(|&held| ended(held));
-        for block in out_of_order.chain(alone).take(room) {
-            blocks.push(block);
-        }
-        blocks
-    }
-
-    /// TCP Santa Cruz, section 3.2.1: records the arrival of a transmission, if its data can be
-    /// acknowledged.
-    pub(crate) fn note_arrival(&mut self, seq: SeqNum, len: u32, copy: CopyNumber, now: Instant) {
-        let is_held = (seq + len).at_or_before(self.nxt)
-            || SeqRange::new(seq, seq + len)
-                .is_none_or(|range| self.out_of_order.iter().any(|held| held.contains(range)));
-        if is_held {
-            let arrival = Arrival { seq, copy, at: arrival_clock(now) };
-            self.santa_cruz.get_or_insert_default().arrival = Some(arrival);
-        }
-    }
-
-    /// Prepares the option of TCP Santa Cruz for the segment that is sent now. `data_copy` is the
-    /// transmission number of its data, and `room` the maximum size of the ACK window in bytes.
-    /// Each arrival is reported once.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn write_santa_cruz_option(&mut self, data_copy: Option<CopyNumber>, room: usize) {
-        self.duplicate = None;
-        let santa_cruz = self.santa_cruz.get_or_insert_default();
-        let option = SantaCruz::new(data_copy);
-        santa_cruz.option = match santa_cruz.arrival.take() {
-            Some(arrival) => {
-                let window = AckWindow::covering(self.nxt, self.out_of_order.iter().copied(), room);
-                option.answering(arrival, window).into()
-            }
-            None if data_copy.is_some() => option.into(),
-            None => Reports::NONE,
-        };
-    }
-
-    /// Returns the prepared option.
-    pub(crate) fn santa_cruz_option(&self) -> Option<&Reports> {
-        Some(&self.santa_cruz.as_ref()?.option)
     }
 
     /// RFC 7323 §5.3, R1: returns whether a timestamp is older than TS.Recent, which identifies an
@@ -493,145 +352,7 @@ impl Receiver {
         self.out_of_order.push(range);
         true
     }
-
-    /// Returns the new right edge of the window, if it should be advertised.
-    fn reopening(&self, smss: impl Fn() -> u32) -> Option<SeqNum> {
-        let candidate = self.nxt + self.capacity.saturating_sub(self.unread);
-        let gain = candidate.distance_from(self.edge);
-        // RFC 9293 §3.8.6.2.2: the window opens in steps, to avoid a small window. That cannot
-        // occur while half of the buffer is open. A constant window then lets the peer use its fast
-        // path (Linux: header prediction).
-        let wide = || self.window() >= self.capacity / 2;
-        (gain > 0 && (wide() || gain >= smss().min(self.capacity / 2))).then_some(candidate)
-    }
-}
-
-/// Clock with one tick per microsecond.
-fn arrival_clock(now: Instant) -> u32 {
-    let micros = now.as_nanos() / 1000;
-    u32::try_from(micros & u64::from(u32::MAX)).unwrap_or(0)
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn receiver() -> Receiver {
-        let mut receiver = Receiver::new(&Config::default());
-        receiver.synchronize(SeqNum::new(0));
-        receiver
-    }
-
-    fn blocks(receiver: &mut Receiver) -> Vec<(u32, u32)> {
-        receiver.sack_blocks(4).iter().map(|b| (b.start().value(), b.end().value())).collect()
-    }
-
-    /// RFC 2018 §4, with the segments of its §7 example 3.
-    #[test]
-    fn most_recent_block_is_reported_first() {
-        let mut rcv = receiver();
-        let delays = DelayedAck::OFF;
-        let mut timer = Instant::NEVER;
-        let mut arrive = |rcv: &mut Receiver, seq: u32| {
-            rcv.text(SeqNum::new(seq), 500, 1, Instant::ZERO, &delays, &mut timer);
-        };
-        arrive(&mut rcv, 501);
-        arrive(&mut rcv, 1501);
-        arrive(&mut rcv, 2501);
-        assert_eq!(blocks(&mut rcv), [(2501, 3001), (1501, 2001), (501, 1001)]);
-        arrive(&mut rcv, 1001);
-        assert_eq!(blocks(&mut rcv), [(501, 2001), (2501, 3001)]);
-        arrive(&mut rcv, 1);
-        assert_eq!((rcv.nxt.value(), blocks(&mut rcv)), (2001, vec![(2501, 3001)]));
-    }
-
-    /// RFC 2883 §4.1.1: a duplicate is reported in one acknowledgment.
-    #[test]
-    fn duplicate_segment_is_reported_once() {
-        let mut rcv = receiver();
-        let delays = DelayedAck::RFC;
-        let mut timer = Instant::NEVER;
-        rcv.text(SeqNum::new(1), 500, 1, Instant::ZERO, &delays, &mut timer);
-        assert!(!rcv.ack_is_due());
-        rcv.text(SeqNum::new(1), 500, 1, Instant::ZERO, &delays, &mut timer);
-        assert!(rcv.ack_is_due());
-        assert_eq!(blocks(&mut rcv), [(1, 501)]);
-        assert_eq!(blocks(&mut rcv), []);
-    }
-
-    /// RFC 2883 §4: an empty segment is not a duplicate and replaces none.
-    #[test]
-    fn empty_segment_keeps_a_pending_dsack() {
-        let mut rcv = receiver();
-        let delays = DelayedAck::RFC;
-        let mut timer = Instant::NEVER;
-        rcv.text(SeqNum::new(1), 500, 1, Instant::ZERO, &delays, &mut timer);
-        rcv.note_duplicate(SeqNum::new(1), 500);
-        rcv.note_duplicate(SeqNum::new(500), 0);
-        assert_eq!(blocks(&mut rcv), [(1, 501)]);
-    }
-
-    /// RFC 5681 §4.2: the second segment is acknowledged at once, the first after the delay.
-    #[test]
-    fn every_second_segment_is_acknowledged_at_once() {
-        let mut rcv = receiver();
-        let delays = DelayedAck::RFC;
-        let mut timer = Instant::NEVER;
-        rcv.text(SeqNum::new(1), 100, 1, Instant::ZERO, &delays, &mut timer);
-        assert_eq!((rcv.ack_is_due(), timer), (false, Instant::ZERO + DelayedAck::RFC.timeout));
-        rcv.text(SeqNum::new(101), 100, 1, Instant::ZERO, &delays, &mut timer);
-        assert!(rcv.ack_is_due());
-    }
-
-    #[test]
-    fn number_of_out_of_order_ranges_is_limited() {
-        let mut rcv = receiver();
-        let delays = DelayedAck::RFC;
-        let mut timer = Instant::NEVER;
-        let mut taken = 0;
-        for hole in 1..=1000 {
-            let accepted =
-                rcv.text(SeqNum::new(1 + 2 * hole), 1, 1, Instant::ZERO, &delays, &mut timer);
-            taken += usize::from(accepted.is_some());
-        }
-        assert_eq!(
-            (taken, rcv.out_of_order.len()),
-            (Receiver::MAX_OUT_OF_ORDER_RANGES, Receiver::MAX_OUT_OF_ORDER_RANGES)
-        );
-    }
-
-    proptest! {
-        #[test]
-        fn each_byte_is_accepted_once_in_any_order(
-            start in prop_oneof![Just(0u32), Just(u32::MAX - 700)],
-            order in prop::collection::vec((0..20u32, 1..5u32), 1..200),
-        ) {
-            let mut rcv = receiver();
-        let delays = DelayedAck::RFC;
-            rcv.synchronize(SeqNum::new(start));
-            let base = rcv.nxt;
-            let mut timer = Instant::NEVER;
-            let mut have = [false; 100];
-            for (block, count) in order.into_iter().chain((0..20).map(|block| (block, 5))) {
-                let (first, len) = (block * 5, count);
-                let offset_before = rcv.nxt.distance_from(base);
-                if let Some(taken) = rcv.text(base + first, len, 1, Instant::ZERO, &delays, &mut timer) {
-                    // The offset counts from the first unread byte. Nothing is read here, so that
-                    // is the base.
-                    prop_assert_eq!(taken.offset, (first + taken.skip).max(offset_before));
-                }
-                for byte in first..first + len {
-                    have[byte as usize] = true;
-                }
-                let in_order = have.iter().position(|&h| !h).unwrap_or(have.len());
-                prop_assert_eq!(rcv.nxt.distance_from(base) as usize, in_order);
-                prop_assert_eq!(rcv.unread() as usize, in_order);
-                let above: u32 = rcv.out_of_order.iter().map(|held| held.len()).sum();
-                prop_assert_eq!(above as usize, have.iter().filter(|&&h| h).count() - in_order);
-            }
-            prop_assert!(rcv.out_of_order.is_empty());
-        }
-    }
-}
+mod tests;

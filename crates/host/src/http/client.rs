@@ -4,25 +4,23 @@
 //! A request has the version HTTP/1.0, so its response has no chunks (RFC 9112 §6.1). The body ends
 //! after the length given by the response, or with the connection.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 
-use httparse::Status as Parsed;
 use units::{Duration, Instant};
 
-use crate::event::{ConnectionId, EndReason, Event, EventKind};
+use crate::event::{ConnectionId, Event, EventKind};
 use crate::service::Service;
 use crate::stack::{OpenError, Stack};
 use crate::timers::Timers;
 use crate::tuple::Tuple;
 
-/// The longest head of a response, in bytes.
-const MAX_HEAD: usize = 64 << 10;
+mod outcome;
+mod response;
 
-/// The most header fields of a response.
-const MAX_FIELDS: usize = 128;
+pub use outcome::{Fetched, Outcome};
+use response::{Body, response_head};
 
 /// First port of the dynamic range (RFC 6335 §6). Later connections use the next ports.
 const FIRST_PORT: u16 = 49_152;
@@ -44,77 +42,6 @@ pub struct FetchConfig {
     pub concurrency: usize,
     /// The longest time from the SYN to the last byte of the response.
     pub timeout: Duration,
-}
-
-/// How a request ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Outcome {
-    /// The whole response arrived.
-    Complete,
-    /// The connection ended before the response did.
-    Incomplete,
-    /// The response is not HTTP/1.
-    Malformed,
-    /// The response was not complete within [`FetchConfig::timeout`].
-    TimedOut,
-    /// The connection failed.
-    Failed(EndReason),
-    /// The connection could not be opened.
-    NotOpened,
-}
-
-/// Prints a word for tables, e.g. `timed-out`.
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Complete => f.pad("complete"),
-            Self::Incomplete => f.pad("incomplete"),
-            Self::Malformed => f.pad("malformed"),
-            Self::TimedOut => f.pad("timed-out"),
-            Self::Failed(ending) => ending.fmt(f),
-            Self::NotOpened => f.pad("not-opened"),
-        }
-    }
-}
-
-/// The result of one request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fetched {
-    /// The number of its connection, from 0.
-    pub serial: u64,
-    /// The position of the sender policy of our end among those of the stack.
-    pub sender: u16,
-    /// The time at which the SYN was sent.
-    pub start: Instant,
-    /// The time at which the handshake was complete.
-    pub connected: Option<Instant>,
-    /// The time at which the first byte of the response arrived.
-    pub first_byte: Option<Instant>,
-    /// The time at which the last byte of the response arrived, or the request failed.
-    pub end: Instant,
-    /// The status code of the response.
-    pub status: Option<u16>,
-    /// The bytes of the response's body that arrived.
-    pub body_bytes: u64,
-    /// The outcome of the request.
-    pub outcome: Outcome,
-}
-
-impl Fetched {
-    /// A request that starts at `now` and has received nothing.
-    fn started(serial: u64, sender: u16, now: Instant) -> Self {
-        Self {
-            serial,
-            sender,
-            start: now,
-            connected: None,
-            first_byte: None,
-            end: now,
-            status: None,
-            body_bytes: 0,
-            outcome: Outcome::Incomplete,
-        }
-    }
 }
 
 /// Client that fetches one resource repeatedly.
@@ -151,17 +78,6 @@ struct Fetch {
     body: Body,
     deadline: Instant,
     timer: Instant,
-}
-
-/// How the body of the response ends (RFC 9112 §6.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Body {
-    /// The head is not complete.
-    Head,
-    /// The body ends after this many more bytes.
-    Length(u64),
-    /// The body ends with the connection.
-    ToEnd,
 }
 
 impl Fetcher {
@@ -369,44 +285,6 @@ impl Fetch {
     }
 }
 
-/// Parses the head of a response: status code, body length and length of the head. `None` while the
-/// head is incomplete.
-fn response_head(bytes: &[u8]) -> Result<Option<(u16, Body, usize)>, Outcome> {
-    let mut room = [httparse::EMPTY_HEADER; MAX_FIELDS];
-    let mut parsed = httparse::Response::new(&mut room);
-    let len = match parsed.parse(bytes) {
-        Ok(Parsed::Complete(len)) => len,
-        Ok(Parsed::Partial) if bytes.len() < MAX_HEAD => return Ok(None),
-        Ok(Parsed::Partial) | Err(_) => return Err(Outcome::Malformed),
-    };
-    let status = parsed.code.ok_or(Outcome::Malformed)?;
-    let mut body = Body::ToEnd;
-    for field in parsed.headers.iter() {
-        if field.name.eq_ignore_ascii_case("transfer-encoding") {
-            // RFC 9112 §6.1: not allowed in a response to HTTP/1.0.
-            return Err(Outcome::Malformed);
-        }
-        if field.name.eq_ignore_ascii_case("content-length") {
-            let length = content_length(field.value).ok_or(Outcome::Malformed)?;
-            if body != Body::ToEnd && body != Body::Length(length) {
-                return Err(Outcome::Malformed);
-            }
-            body = Body::Length(length);
-        }
-    }
-    // RFC 9112 §6.3, rule 1: these have no body, whatever their fields say.
-    if matches!(status, 100..200 | 204 | 304) {
-        body = Body::Length(0);
-    }
-    Ok(Some((status, body, len)))
-}
-
-/// Parses a Content-Length (RFC 9110 §8.6): digits only. A list of equal values is not accepted.
-fn content_length(value: &[u8]) -> Option<u64> {
-    let text = str::from_utf8(value).ok()?;
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
-}
-
 impl Service for Fetcher {
     fn start(&mut self, _stack: &mut Stack, now: Instant) {
         // Requests start when the driver runs, which may be later.
@@ -471,34 +349,6 @@ impl Service for Fetcher {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn head(text: &str) -> Result<Option<(u16, Body, usize)>, Outcome> {
-        response_head(text.as_bytes())
-    }
-
-    #[test]
-    fn response_head_determines_the_body_length() {
-        let whole = "HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n";
-        assert_eq!(head(whole), Ok(Some((200, Body::Length(12), whole.len()))));
-        assert_eq!(head(&whole[..whole.len() - 1]), Ok(None));
-        assert_eq!(head("HTTP/1.0 404 Not Found\r\n\r\n"), Ok(Some((404, Body::ToEnd, 26))));
-        assert_eq!(
-            head("HTTP/1.1 304 Same\r\nContent-Length: 12\r\n\r\n").unwrap().unwrap().1,
-            Body::Length(0)
-        );
-        for bad in [
-            "SSH-2.0-x\r\n\r\n",
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
-            "HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\n",
-            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-        ] {
-            assert_eq!(head(bad), Err(Outcome::Malformed), "{bad}");
-        }
-        assert_eq!(
-            head(&format!("HTTP/1.1 200 OK\r\nA: {}", "x".repeat(MAX_HEAD))),
-            Err(Outcome::Malformed)
-        );
-    }
 
     #[test]
     fn body_is_independent_of_segmentation() {

@@ -1,17 +1,16 @@
 //! File server for many concurrent connections.
 
 mod answer;
+mod exchange;
+mod send;
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::hash::RandomState;
-use std::os::unix::fs::FileExt;
 
 use units::{Duration, Instant};
 
 use super::files::Folder;
-use super::listing::{Listing, Names};
-use super::multipart::Multipart;
+use super::listing::Names;
 use super::request::{self, Body, Method, Refusal};
 use super::response::Status;
 use crate::event::{ConnectionId, Event, EventKind};
@@ -19,11 +18,11 @@ use crate::service::Service;
 use crate::stack::Stack;
 use crate::timers::Timers;
 
+use exchange::{Exchange, Phase};
+use send::CHUNK;
+
 /// Maximum number of bytes sent for one connection before another is served.
 const QUANTUM: usize = 256 << 10;
-
-/// Maximum number of file bytes in memory at once.
-const CHUNK: usize = 64 << 10;
 
 /// Time limits for peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,41 +75,6 @@ pub struct FileServer {
     /// Secret keys for the boundaries of multipart responses.
     boundary_keys: RandomState,
     stopping: bool,
-}
-
-/// The requests and responses of a connection, one after the other.
-#[derive(Debug)]
-struct Exchange {
-    id: ConnectionId,
-    phase: Phase,
-    /// The head of the response, small contents, and the current piece of a listing.
-    text: Vec<u8>,
-    /// Number of bytes of `text` that have been written.
-    sent: usize,
-    /// The file that follows `text`, with the start and end of the range that is left to send.
-    file: Option<(File, u64, u64)>,
-    /// The parts of a multipart response that follow.
-    parts: Option<Box<Multipart>>,
-    /// The rest of a listing.
-    listing: Option<Box<Listing>>,
-    /// The connection is in the queue of listings that wait for names.
-    in_names_queue: bool,
-    /// The connection is persistent.
-    persistent: bool,
-    /// Deadline of the request in progress; `NEVER` between requests.
-    due: Instant,
-    deadline: Instant,
-    timer: Instant,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// A request is awaited, or a response is being sent.
-    Head,
-    /// The body of a request is being skipped.
-    Body(Body),
-    /// The last response has been written.
-    Closing,
 }
 
 /// Whether an exchange can make further progress.
@@ -248,96 +212,6 @@ impl FileServer {
         Step::Wait
     }
 
-    fn send(
-        &mut self,
-        stack: &mut Stack,
-        exchange: &mut Exchange,
-        budget: &mut usize,
-        now: Instant,
-    ) -> Step {
-        let id = exchange.id;
-        if exchange.sent < exchange.text.len() {
-            let Ok(taken) = stack.write(id, &exchange.text[exchange.sent..], now) else {
-                return Step::Wait;
-            };
-            exchange.sent += taken;
-            if exchange.sent < exchange.text.len() {
-                return Step::Wait;
-            }
-            (exchange.text, exchange.sent) = (Vec::new(), 0);
-            return Step::More;
-        }
-        if exchange.listing.is_some() {
-            return self.send_listing(stack, exchange, budget, now);
-        }
-        let Some((file, at, end)) = &mut exchange.file else { return Step::More };
-        if *budget == 0 {
-            self.backlog.push_back(id);
-            return Step::Wait;
-        }
-        let left = usize::try_from(*end - *at).unwrap_or(usize::MAX);
-        let room = stack.writable(id).min(CHUNK).min(*budget).min(left);
-        if room == 0 {
-            return Step::Wait;
-        }
-        match file.read_at(&mut self.chunk[..room], *at) {
-            Ok(count) if count > 0 => {
-                let Ok(taken) = stack.write(id, &self.chunk[..count], now) else {
-                    return Step::Wait;
-                };
-                *at += taken as u64;
-                *budget -= taken;
-                exchange.finish_part();
-                Step::More
-            }
-            // The file was truncated or cannot be read.
-            _ => {
-                exchange.abort(stack, now);
-                Step::Wait
-            }
-        }
-    }
-
-    /// Generates the next piece of a listing, if the peer is about to have room for it. Unlike file
-    /// data, a piece costs work in proportion to its length, and the peer may never read it.
-    fn send_listing(
-        &mut self,
-        stack: &mut Stack,
-        exchange: &mut Exchange,
-        budget: &mut usize,
-        now: Instant,
-    ) -> Step {
-        if *budget == 0 {
-            self.backlog.push_back(exchange.id);
-            return Step::Wait;
-        }
-        // Twice the congestion window: the data in flight, and the data that its acknowledgments
-        // release.
-        let ahead = stack.connection(exchange.id).map_or(0, |connection| 2 * connection.cwnd());
-        if exchange.in_names_queue || stack.writable_ahead(exchange.id, ahead) == 0 {
-            return Step::Wait;
-        }
-        let Some(listing) = &mut exchange.listing else { return Step::More };
-        let (piece, is_last) = match listing.next_piece(&mut self.names, now) {
-            Ok(Some(next)) => next,
-            Ok(None) => {
-                exchange.in_names_queue = true;
-                self.names_queue.push_back(exchange.id);
-                return Step::Wait;
-            }
-            Err(_) => {
-                exchange.abort(stack, now);
-                return Step::Wait;
-            }
-        };
-        *budget = budget.saturating_sub(piece.len());
-        exchange.text = piece;
-        if is_last {
-            exchange.listing = None;
-        }
-        Step::More
-    }
-
     /// Ends a response whose last byte has been written.
     fn on_answer_sent(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) {
         if exchange.persistent && !self.stopping {
@@ -374,39 +248,6 @@ impl FileServer {
         }
         self.exchanges[id.index()] = Some(exchange);
         self.pump(stack, id, now);
-    }
-}
-
-impl Exchange {
-    /// Starts the next part of a multipart response, if the current range is complete. After the
-    /// last part the response is complete.
-    fn finish_part(&mut self) {
-        let Some((_, at, end)) = &mut self.file else { return };
-        if at < end {
-            return;
-        }
-        let Some(parts) = &mut self.parts else {
-            self.file = None;
-            return;
-        };
-        let (text, next) = parts.advance();
-        self.text.extend_from_slice(&text);
-        if let Some(range) = next {
-            (*at, *end) = (range.start, range.end);
-        } else {
-            (self.file, self.parts) = (None, None);
-        }
-    }
-
-    /// Aborts a response that cannot be completed. An orderly close would make it look complete.
-    fn abort(&mut self, stack: &mut Stack, now: Instant) {
-        (self.file, self.parts, self.listing) = (None, None, None);
-        self.phase = Phase::Closing;
-        stack.abort(self.id, now);
-    }
-
-    fn is_answering(&self) -> bool {
-        !self.text.is_empty() || self.file.is_some() || self.listing.is_some()
     }
 }
 

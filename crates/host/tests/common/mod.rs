@@ -1,6 +1,7 @@
 //! Two stacks that exchange packets in virtual time.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test uses its part of it")]
 
+pub mod download;
 pub mod live;
 pub mod raw;
 

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use wire::SeqRange;
 
 use super::*;
 

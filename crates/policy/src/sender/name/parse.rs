@@ -1,0 +1,231 @@
+//! Parsing of sender policies. An error names the part of the name that is wrong.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::print::Decimal;
+use super::reading::{READING_ARGUMENTS, ReadingArgument};
+use crate::congestion::{Packets, Reading, Target, VegasThresholds};
+use crate::loss::EarlyRetransmit;
+use crate::segment::{Alpha, Avoidance, Regime};
+use crate::sender::{Congestion, Framing, InitialWindow, LossResponse, SenderPolicy};
+
+pub(super) fn parse(name: &str) -> Result<SenderPolicy, String> {
+    let parts: Vec<&str> = name.split('/').map(str::trim).collect();
+    let [control, framing, windows] = parts[..] else {
+        return Err(format!("expected three parts separated by slashes, got {}", parts.len()));
+    };
+    let mut policy = SenderPolicy { framing: parse_framing(framing)?, ..SenderPolicy::CLASSIC };
+    parse_control(control, &mut policy)?;
+    parse_windows(windows, &mut policy)?;
+    Ok(policy)
+}
+
+fn parse_control(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
+    let mut words = text.split('+').map(str::trim);
+    let (congestion, arguments) = call(words.next().unwrap_or_default())?;
+    policy.loss = if congestion == "tahoe" { LossResponse::Tahoe } else { LossResponse::Reno };
+    policy.congestion = match congestion {
+        "tahoe" | "reno" => {
+            allow(&arguments, &[])?;
+            Congestion::Reno
+        }
+        "vegas" => {
+            allow(&arguments, &["alpha", "beta", "gamma"])?;
+            parse_vegas(&arguments)?
+        }
+        "fixed" => {
+            allow(&arguments, &["n"])?;
+            let n = argument(&arguments, "n").ok_or("`fixed` needs a window: `fixed(n=10)`")?;
+            Congestion::Fixed(number(n, 1, u16::MAX)?)
+        }
+        "santa-cruz" => {
+            let [sum, hold, startup, change, back_off] =
+                READING_ARGUMENTS.map(|argument| argument.key);
+            allow(&arguments, &["n", "delta", sum, hold, startup, change, back_off])?;
+            policy.loss = LossResponse::AckWindow;
+            Congestion::SantaCruz(parse_target(&arguments)?)
+        }
+        other => return Err(format!("unknown congestion control `{other}`")),
+    };
+    for word in words {
+        match word {
+            "newreno" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::NewReno,
+            "sack" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Sack,
+            "sack1" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Sack1,
+            "fack" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Fack,
+            "ackwindow" if policy.loss == LossResponse::Reno => {
+                policy.loss = LossResponse::AckWindow;
+            }
+            "lt" if !policy.limited_transmit => policy.limited_transmit = true,
+            "er" if policy.early_retransmit.is_none() => {
+                policy.early_retransmit = Some(EarlyRetransmit::Segments);
+            }
+            "er-bytes" if policy.early_retransmit.is_none() => {
+                policy.early_retransmit = Some(EarlyRetransmit::Bytes);
+            }
+            "abc" if !policy.byte_counting => policy.byte_counting = true,
+            "newreno" | "sack" | "sack1" | "fack" | "ackwindow" | "lt" | "er" | "er-bytes"
+            | "abc" => {
+                return Err(format!("`+{word}` cannot be combined with the preceding words"));
+            }
+            other => return Err(format!("unknown suffix `+{other}`")),
+        }
+    }
+    if policy.early_retransmit.is_some() && policy.loss == LossResponse::AckWindow {
+        // The ACK window counts no duplicates: one report of a later transmission is enough.
+        return Err("`+er` cannot be combined with an ACK window".to_owned());
+    }
+    if policy.byte_counting && matches!(policy.congestion, Congestion::Fixed(_)) {
+        return Err("`+abc` cannot be combined with a window that never grows".to_owned());
+    }
+    Ok(())
+}
+
+fn parse_target(arguments: &Arguments<'_>) -> Result<Target, String> {
+    let of = |key, default| argument(arguments, key).map_or(Ok(default), parse_packets);
+    let (n_op, delta) = (of("n", Target::PAPER.n_op())?, of("delta", Target::PAPER.delta())?);
+    let mut reading = Reading::DEFAULT;
+    for ReadingArgument { key, words: [first, second], set, .. } in READING_ARGUMENTS {
+        match argument(arguments, key) {
+            None => {}
+            Some(word) if word == first || word == second => set(&mut reading, word == first),
+            Some(other) => return Err(format!("{key} is `{first}` or `{second}`, not `{other}`")),
+        }
+    }
+    Target::new(n_op, delta, reading).ok_or_else(|| {
+        format!(
+            "n is above 0 and at most 100, and delta at most n, not n={}, delta={}",
+            Decimal(n_op),
+            Decimal(delta)
+        )
+    })
+}
+
+fn parse_packets(text: &str) -> Result<Packets, String> {
+    decimal(text, 2)
+        .and_then(|hundredths| u16::try_from(hundredths).ok())
+        .map(Packets::from_hundredths)
+        .ok_or_else(|| format!("`{text}` is not a number of packets with at most two decimals"))
+}
+
+/// Parses a decimal number in units of the last of `places` decimals.
+fn decimal(text: &str, places: usize) -> Option<u32> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let all_digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    let valid =
+        !whole.is_empty() && fraction.len() <= places && all_digits(whole) && all_digits(fraction);
+    if valid { format!("{whole}{fraction:0<places$}").parse().ok() } else { None }
+}
+
+fn parse_vegas(arguments: &Arguments<'_>) -> Result<Congestion, String> {
+    let paper = VegasThresholds::PAPER;
+    let threshold = |key, default| {
+        argument(arguments, key).map_or(Ok(default), |n| number(n, 1, VegasThresholds::MAX))
+    };
+    let alpha = threshold("alpha", paper.alpha())?;
+    let beta = threshold("beta", paper.beta())?;
+    let gamma = threshold("gamma", paper.gamma())?;
+    VegasThresholds::new(alpha, beta, gamma)
+        .map(Congestion::Vegas)
+        .ok_or_else(|| format!("alpha, {alpha}, is more than beta, {beta}"))
+}
+
+fn parse_framing(text: &str) -> Result<Framing, String> {
+    let (name, arguments) = call(text)?;
+    let segments = argument(&arguments, "n").map_or(Ok(4), |n| number(n, 2, 64))?;
+    let threshold = argument(&arguments, "min").map_or(Ok(4), |n| number(n, 1, 64))?;
+    let regime = Regime::new(segments, threshold).unwrap_or(Regime::PAPER);
+    match name {
+        "full" => {
+            allow(&arguments, &[])?;
+            Ok(Framing::Full)
+        }
+        "fs" => {
+            allow(&arguments, &["n", "min", "avoidance"])?;
+            let avoidance = match argument(&arguments, "avoidance") {
+                None | Some("draft") => Avoidance::Draft,
+                Some("bytewise") => Avoidance::Bytewise,
+                Some(other) => {
+                    return Err(format!("avoidance is `draft` or `bytewise`, not `{other}`"));
+                }
+            };
+            Ok(Framing::FixedSize(regime, avoidance))
+        }
+        "vs" => {
+            allow(&arguments, &["n", "min", "alpha"])?;
+            let alpha = argument(&arguments, "alpha").map_or(Ok(Alpha::PAPER), parse_alpha)?;
+            Ok(Framing::VariableSize(regime, alpha))
+        }
+        other => Err(format!("unknown framing `{other}`")),
+    }
+}
+
+fn parse_alpha(text: &str) -> Result<Alpha, String> {
+    decimal(text, 6).and_then(Alpha::from_millionths).ok_or_else(|| {
+        format!("alpha is between 1.01 and 4 with at most six decimals, not `{text}`")
+    })
+}
+
+fn parse_windows(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
+    let arguments = arguments(text)?;
+    allow(&arguments, &["iw", "lw"])?;
+    policy.initial_window = match argument(&arguments, "iw") {
+        Some("rfc3390") => InitialWindow::Rfc3390,
+        Some("rfc6928") => InitialWindow::Rfc6928,
+        Some(n) => InitialWindow::Segments(number(n, 1, 10)?),
+        None => return Err("the initial window is missing: `iw=1`".to_owned()),
+    };
+    if let Some(n) = argument(&arguments, "lw") {
+        policy.loss_window = number(n, 1, 10)?;
+    }
+    Ok(())
+}
+
+type Arguments<'a> = Vec<(&'a str, &'a str)>;
+
+/// Parses `name(key=value, …)` or just `name`.
+fn call(text: &str) -> Result<(&str, Arguments<'_>), String> {
+    let Some((name, rest)) = text.split_once('(') else { return Ok((text, Vec::new())) };
+    let inner = rest.strip_suffix(')').ok_or_else(|| format!("`{text}` has no closing bracket"))?;
+    Ok((name.trim(), arguments(inner)?))
+}
+
+fn arguments(text: &str) -> Result<Arguments<'_>, String> {
+    text.split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .map(|part| {
+            part.split_once('=')
+                .map(|(key, value)| (key.trim(), value.trim()))
+                .ok_or_else(|| format!("`{part}` is not `key=value`"))
+        })
+        .collect()
+}
+
+fn argument<'a>(arguments: &Arguments<'a>, key: &str) -> Option<&'a str> {
+    arguments.iter().find(|(k, _)| *k == key).map(|&(_, value)| value)
+}
+
+fn allow(arguments: &Arguments<'_>, keys: &[&str]) -> Result<(), String> {
+    for (index, (key, _)) in arguments.iter().enumerate() {
+        if !keys.contains(key) {
+            return Err(format!("unknown parameter `{key}`"));
+        }
+        if arguments[..index].iter().any(|(earlier, _)| earlier == key) {
+            return Err(format!("duplicate parameter `{key}`"));
+        }
+    }
+    Ok(())
+}
+
+fn number<N: FromStr + PartialOrd + fmt::Display + Copy>(
+    text: &str,
+    least: N,
+    most: N,
+) -> Result<N, String> {
+    match text.parse::<N>() {
+        Ok(n) if n >= least && n <= most => Ok(n),
+        _ => Err(format!("`{text}` is not a whole number from {least} to {most}")),
+    }
+}

@@ -1,0 +1,87 @@
+//! Settings of TCP: profiles, their precedence, and error messages.
+
+use serde_json::json;
+
+use super::{Duration, Growth, KeyPath, Profile, RttSample, Tcp, spoilt};
+
+#[test]
+fn tcp_errors_name_the_table_that_has_the_key() {
+    let cases = [
+        ("/tcp/mss", json!(7), "tcp.mss: 7 is not a segment size from 8 to 65495"),
+        ("/tcp/mss", json!(65_496), "tcp.mss: 65496 is not a segment size from 8 to 65495"),
+        ("/tcp/ack_every", json!(0), "tcp.ack_every: must be at least 1"),
+        (
+            "/tcp/tick",
+            json!("2s"),
+            "tcp.tick: tick, 2s, is more than rto_min, 1s: every timeout would be one tick",
+        ),
+        ("/tcp/rto_max", json!("0.5s"), "tcp.rto_max: rto_max, 0.5s, is below rto_min, 1s"),
+        ("/tcp/rto_min", json!("0s"), "tcp.rto_min: must be above zero"),
+        (
+            "/tcp/rto_initial",
+            json!("100s"),
+            "tcp.rto_initial: rto_initial, 100s, is not between rto_min, 1s, and rto_max, 64s",
+        ),
+        (
+            "/tcp/receive_buffer",
+            json!("1kB"),
+            "tcp.receive_buffer: receive_buffer, 1000 B, cannot hold one segment of 1460 B",
+        ),
+        (
+            "/tcp/receive_buffer",
+            json!("2GB"),
+            "tcp.receive_buffer: must be at most 1 GiB, the largest window",
+        ),
+        ("/tcp/header", json!("0B"), "tcp.header: must be from 1 B to 65535 B"),
+        (
+            "/tcp/header",
+            json!("64200B"),
+            "tcp.header: a full segment with its headers, 65660 B, exceeds an IP packet of 65535 B",
+        ),
+        (
+            "/workload/1/tcp/rto_min",
+            json!("50ms"),
+            "workload[1].tcp.rto_min: tick, 0.1s, is more than rto_min, 0.05s: every timeout would be one tick",
+        ),
+        (
+            "/workload/1/tcp/mss",
+            json!(7),
+            "workload[1].tcp.mss: 7 is not a segment size from 8 to 65495",
+        ),
+        (
+            "/workload/1/tcp/tick",
+            json!("2s"),
+            "workload[1].tcp.tick: tick, 2s, is more than rto_min, 1s: every timeout would be one tick",
+        ),
+    ];
+    for (pointer, value, message) in cases {
+        assert_eq!(spoilt(pointer, value), message);
+    }
+}
+
+#[test]
+fn settings_come_from_the_workload_then_the_common_table_then_the_profile() {
+    let common =
+        Tcp { profile: Some(Profile::Ns2), ack_every: Some(3), mss: Some(536), ..Tcp::default() };
+    let own = Tcp { ack_every: Some(2), ..Tcp::default() };
+    let path = KeyPath::element("workload", 0);
+    let settings = common.resolve(&own, &path).unwrap();
+    assert_eq!((settings.ack_every, settings.mss.get(), settings.header), (2, 536, Some(40)));
+    let own = Tcp { profile: Some(Profile::Bsd), ..own };
+    let settings = common.resolve(&own, &path).unwrap();
+    assert_eq!((settings.mss.get(), settings.header, settings.timers_on_ticks), (536, None, true));
+}
+
+#[test]
+fn profiles_are_valid_and_as_documented() {
+    for profile in [Profile::Ns2, Profile::Bsd, Profile::Rfc] {
+        let tcp = Tcp { profile: Some(profile), ..Tcp::default() };
+        let settings = tcp.resolve(&Tcp::default(), &KeyPath::default()).unwrap();
+        assert_eq!(settings, profile.settings());
+        assert!(settings.rto().is_some());
+    }
+    let rfc = Profile::Rfc.settings();
+    assert_eq!((rfc.rto_initial, rfc.tick), (Duration::from_secs(1), Duration::from_millis(1)));
+    assert_eq!((rfc.rtt_sample, rfc.growth, rfc.ack_every), (RttSample::Ack, Growth::Bytes, 2));
+    assert!(rfc.timestamps && rfc.header.is_none());
+}
