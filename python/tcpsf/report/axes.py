@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tcpsf import text
 from tcpsf.errors import TcpsfError
-from tcpsf.report import text
 from tcpsf.report.evaluation import Axis
 
 PIXELS_PER_LETTER = 6.6

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tcpsf import text
 from tcpsf.models.chain import Chain
-from tcpsf.report import text
 from tcpsf.report.evaluation import Drawing, Row, Section, Table, TableCell
 from tcpsf.reproduce.judge import exact
 

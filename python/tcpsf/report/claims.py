@@ -19,7 +19,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from tcpsf.report import text
+from tcpsf import text
 from tcpsf.reproduce import catalogue
 
 VERDICTS = ("holds", "does not hold", "undecided")
@@ -114,7 +114,9 @@ def _judgements(folder: Path, key: str) -> Iterator[Judgement]:
 def page(folder: Path, closest: Path) -> str:
     """Write the page from the reports of two folders."""
     found = judgements(folder)
-    other = {(each.report, each.key): each for key in READINGS for each in _judgements(closest, key)}
+    other = {
+        (each.report, each.key): each for key in READINGS for each in _judgements(closest, key)
+    }
     blocks = [INTRODUCTION, _summary(found, tuple(other.values()))]
     for part in catalogue.parts():
         here = [each for each in found if each.report == part.key and each.verdict != VERDICTS[0]]

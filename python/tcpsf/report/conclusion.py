@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tcpsf.report import text
+from tcpsf import text
 from tcpsf.report.evaluation import OWN, Conclusion, Section
 
 if TYPE_CHECKING:

@@ -20,10 +20,9 @@ from typing import Any
 
 import click
 
-from tcpsf import _core
+from tcpsf import _core, text
 from tcpsf.cli.app import app
 from tcpsf.papers.smart_framing import web_scenario
-from tcpsf.report import text
 from tcpsf.report.evaluation import OWN, Report
 from tcpsf.reproduce import catalogue
 from tcpsf.reproduce.evaluation import evaluate

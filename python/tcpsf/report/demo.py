@@ -5,8 +5,9 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass, replace
 
+from tcpsf import text
 from tcpsf.papers import smart_framing as paper
-from tcpsf.report import ladder, table_1_page, text
+from tcpsf.report import ladder, table_1_page
 from tcpsf.report.evaluation import (
     OWN,
     Conclusion,

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-from tcpsf import stats
-from tcpsf.report import text
+from tcpsf import stats, text
 
 if TYPE_CHECKING:
     from tcpsf.reproduce.judge import Finding

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from tcpsf import text
 from tcpsf.errors import TcpsfError
-from tcpsf.report import axes, chart, lying, marks, text
+from tcpsf.report import axes, chart, lying, marks
 from tcpsf.report.evaluation import Figure, Report, ReportProvenance, Series, Table, TableCell
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 
-from tcpsf.report import text
+from tcpsf import text
 from tcpsf.report.evaluation import Report, Table, TableCell
 from tcpsf.reproduce.judge import Finding, Verdict
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tcpsf.report import text
+from tcpsf import text
 from tcpsf.report.evaluation import Plain
 from tcpsf.report.evaluation_page import environment
 

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from tcpsf import text
 from tcpsf.errors import TcpsfError
-from tcpsf.report import axes, chart, marks, text
+from tcpsf.report import axes, chart, marks
 from tcpsf.report.evaluation import Figure, Point
 
 BAR = 11.0

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tcpsf.report import text
+from tcpsf import text
 from tcpsf.report.conclusion import conclude
 from tcpsf.report.evaluation import (
     Axis,

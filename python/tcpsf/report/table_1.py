@@ -6,9 +6,9 @@ import json
 import textwrap
 from collections.abc import Callable
 
-from tcpsf import stats
+from tcpsf import stats, text
 from tcpsf.papers import smart_framing as paper
-from tcpsf.report import evaluation_text, text
+from tcpsf.report import evaluation_text
 from tcpsf.reproduce.table_1 import Cell, Table1
 
 

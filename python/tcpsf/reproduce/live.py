@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tcpsf import _core, stats
-from tcpsf.report import text
+from tcpsf import _core, stats, text
 from tcpsf.report.evaluation import OWN, ReportProvenance, Row, Section, Table, TableCell
 from tcpsf.reproduce import judge
 from tcpsf.runs import Progress

@@ -6,10 +6,9 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tcpsf import stats
+from tcpsf import stats, text
 from tcpsf.intervals import EVERYTHING, Ends
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.report import text
 from tcpsf.report.evaluation import OWN, Axis, Figure, Row, Table, TableCell
 from tcpsf.reproduce import judge
 from tcpsf.reproduce.exhibit import Exhibit, Part, series

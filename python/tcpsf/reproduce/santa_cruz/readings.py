@@ -9,9 +9,8 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tcpsf import stats
+from tcpsf import stats, text
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.report import text
 from tcpsf.report.evaluation import Row, Table, TableCell
 from tcpsf.reproduce.evaluation import Heading
 from tcpsf.reproduce.exhibit import Exhibit, Part

@@ -5,9 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from tcpsf import stats
+from tcpsf import stats, text
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.report import text
 from tcpsf.report.evaluation import Row, Table, TableCell
 from tcpsf.reproduce import judge
 from tcpsf.reproduce.exhibit import Exhibit, Part

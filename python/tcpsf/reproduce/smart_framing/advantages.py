@@ -12,10 +12,9 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tcpsf import stats
+from tcpsf import stats, text
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_advantages as settings
-from tcpsf.report import text
 from tcpsf.report.evaluation import Axis, Figure, Row, Table, TableCell
 from tcpsf.reproduce import judge, measure
 from tcpsf.reproduce.exhibit import Exhibit, Part, series

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from tcpsf import text
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_draft as draft
-from tcpsf.report import text
 from tcpsf.reproduce import judge, measure
 from tcpsf.reproduce.exhibit import Exhibit, Part
 from tcpsf.reproduce.judge import Finding

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tcpsf import stats
+from tcpsf import stats, text
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_figures as figures
-from tcpsf.report import text
 from tcpsf.report.evaluation import Axis, Figure
 from tcpsf.reproduce import judge, measure
 from tcpsf.reproduce.exhibit import Exhibit, Part, bars, series

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from tcpsf import text
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_advantages as settings
-from tcpsf.report import text
 from tcpsf.report.evaluation import Row, Table, TableCell
 from tcpsf.reproduce import judge
 from tcpsf.reproduce.exhibit import Exhibit, Part

@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tcpsf import stats
+from tcpsf import stats, text
 from tcpsf.papers import smart_framing as paper
-from tcpsf.report import text
 from tcpsf.report.evaluation import OWN, Axis, Figure, Point, Row, Series, Table, TableCell
 from tcpsf.reproduce import claims, judge, measure
 from tcpsf.reproduce.exhibit import Exhibit, Part
