@@ -17,12 +17,12 @@ from conftest import REPOSITORY, Answer
 from test_cli import schema
 
 from tcpsf import TcpsfError
+from tcpsf.evaluation.data import Report
 from tcpsf.live.cell import measure
 from tcpsf.live.experiment import Experiment
 from tcpsf.live.result import Live, LiveStore
 from tcpsf.models import short_flows as sf
 from tcpsf.papers import short_flows as paper
-from tcpsf.report.evaluation import Report
 from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_text
 from tcpsf.reproduce.short_flows import fits

@@ -9,10 +9,10 @@ from typing import Any
 
 from tcpsf.cli.output import MARK, put_json, results_folder, say, talk
 from tcpsf.errors import TcpsfError
+from tcpsf.evaluation.data import Report
 from tcpsf.report import model_sheets
 from tcpsf.report.chains import SOURCE
 from tcpsf.report.chains import as_text as chains_as_text
-from tcpsf.report.evaluation import Report
 from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_findings
 from tcpsf.report.model import Sheet, as_text

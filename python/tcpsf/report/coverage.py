@@ -22,10 +22,10 @@ import click
 
 from tcpsf import _core, text
 from tcpsf.cli.app import app
+from tcpsf.evaluation.data import OWN, Report
+from tcpsf.evaluation.evaluate import evaluate
 from tcpsf.papers.smart_framing import web_scenario
-from tcpsf.report.evaluation import OWN, Report
 from tcpsf.reproduce import catalogue
-from tcpsf.reproduce.evaluation import evaluate
 from tcpsf.reproduce.models import model_section
 
 TREE = Path(__file__).resolve().parents[3]

@@ -6,9 +6,7 @@ import textwrap
 from dataclasses import dataclass, replace
 
 from tcpsf import text
-from tcpsf.papers import smart_framing as paper
-from tcpsf.report import ladder, table_1_page
-from tcpsf.report.evaluation import (
+from tcpsf.evaluation.data import (
     OWN,
     Conclusion,
     Drawing,
@@ -20,8 +18,10 @@ from tcpsf.report.evaluation import (
     Table,
     TableCell,
 )
+from tcpsf.evaluation.judge import Finding
+from tcpsf.papers import smart_framing as paper
+from tcpsf.report import ladder, table_1_page
 from tcpsf.report.table_1_page import ABOUT, SOURCE
-from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.table_1 import Table1
 
 WIDTH = 80

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from tcpsf import text
 from tcpsf.errors import TcpsfError
+from tcpsf.evaluation.data import Figure, Report, ReportProvenance, Series, Table, TableCell
 from tcpsf.report import axes, chart, lying, marks
-from tcpsf.report.evaluation import Figure, Report, ReportProvenance, Series, Table, TableCell
 
 if TYPE_CHECKING:
     import jinja2

@@ -6,8 +6,8 @@ import textwrap
 from collections import Counter
 
 from tcpsf import text
-from tcpsf.report.evaluation import Report, Table, TableCell
-from tcpsf.reproduce.judge import Finding, Verdict
+from tcpsf.evaluation.data import Report, Table, TableCell
+from tcpsf.evaluation.judge import Finding, Verdict
 
 WIDTH = 80
 WIDEST = 100

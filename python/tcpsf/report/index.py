@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tcpsf import text
-from tcpsf.report.evaluation import Plain
+from tcpsf.evaluation.data import Plain
 from tcpsf.report.evaluation_page import environment
 
 SCHEMA = "tcpsf.index/1"

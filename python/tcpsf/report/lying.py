@@ -13,8 +13,8 @@ from html import escape
 
 from tcpsf import text
 from tcpsf.errors import TcpsfError
+from tcpsf.evaluation.data import Figure, Point
 from tcpsf.report import axes, chart, marks
-from tcpsf.report.evaluation import Figure, Point
 
 BAR = 11.0
 """Thickness of a bar in pixels."""

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
+from tcpsf.evaluation.data import Figure
 from tcpsf.report import chart, marks
-from tcpsf.report.evaluation import Figure
 
 WIDTH = 400.0
 """Length of a figure's horizontal axis in pixels."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tcpsf import stats
-from tcpsf.papers import smart_framing as paper
-from tcpsf.report import table_1
-from tcpsf.report.evaluation import (
+from tcpsf.evaluation.data import (
     Axis,
     Figure,
     Point,
@@ -20,6 +18,8 @@ from tcpsf.report.evaluation import (
     Table,
     TableCell,
 )
+from tcpsf.papers import smart_framing as paper
+from tcpsf.report import table_1
 from tcpsf.report.evaluation_page import page
 from tcpsf.reproduce.table_1 import Cell, Table1
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tcpsf.reproduce.plan import Scale
+from tcpsf.evaluation.plan import Scale
 from tcpsf.reproduce.table_1 import SCALES, Table1, table_1
 
 __all__ = ["SCALES", "Scale", "Table1", "table_1"]

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from tcpsf.evaluation.conclusion import conclude
+from tcpsf.evaluation.data import Report
+from tcpsf.evaluation.live_experiments import Measure, Started, Told, conditions, measured
 from tcpsf.live.experiment import Acks, Experiment, Kernel
 from tcpsf.papers import short_flows as paper
-from tcpsf.report.conclusion import conclude
-from tcpsf.report.evaluation import Report
-from tcpsf.reproduce.live import Measure, Started, Told, conditions, measured
 from tcpsf.scenario import PacketLoss
 
 if TYPE_CHECKING:
@@ -144,7 +144,10 @@ def evaluate(
     progress: Told | None = None,
     found: Callable[[int], None] | None = None,
 ) -> tuple[Report, Mapping[str, Live]]:
-    """Run the experiments that ``store`` does not have and report on all; see `live.measured`."""
+    """Run the experiments that ``store`` does not have and report on all.
+
+    See `live_experiments.measured`.
+    """
     from tcpsf.reproduce.short_flows.sections import HEADLINE, sections
 
     started = Started()

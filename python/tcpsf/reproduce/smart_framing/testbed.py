@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from tcpsf.errors import TcpsfError
+from tcpsf.evaluation.conclusion import conclude
+from tcpsf.evaluation.data import Report
+from tcpsf.evaluation.live_experiments import Measure, Started, Told, conditions, measured
 from tcpsf.live.experiment import Acks, Experiment, PathLoss, Through
 from tcpsf.live.sessions import Browsing
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_testbed as testbed
-from tcpsf.report.conclusion import conclude
-from tcpsf.report.evaluation import Report
-from tcpsf.reproduce.live import Measure, Started, Told, conditions, measured
 from tcpsf.runs import run
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def evaluate(
 ) -> tuple[Report, Mapping[str, Cell]]:
     """Run the experiments that ``store`` does not have, simulate them, and report on all.
 
-    See `live.measured`.
+    See `live_experiments.measured`.
     """
     from tcpsf.reproduce.smart_framing.testbed_checks import beside_simulator
     from tcpsf.reproduce.smart_framing.testbed_report import HEADLINE, section

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import OWN, Row, Section, Table, TableCell
 from tcpsf.live import measure
 from tcpsf.papers import smart_framing as paper
-from tcpsf.report.evaluation import OWN, Row, Section, Table, TableCell
-from tcpsf.reproduce import judge
 
 if TYPE_CHECKING:
     from tcpsf.reproduce.smart_framing.testbed import Cell, Which

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tcpsf import stats, text
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import OWN, Axis, Figure, Point, Row, Series, Table, TableCell
+from tcpsf.evaluation.exhibit import Exhibit, Part
+from tcpsf.evaluation.judge import Finding
 from tcpsf.papers import smart_framing as paper
-from tcpsf.report.evaluation import OWN, Axis, Figure, Point, Row, Series, Table, TableCell
-from tcpsf.reproduce import claims, judge, measure
-from tcpsf.reproduce.exhibit import Exhibit, Part
-from tcpsf.reproduce.judge import Finding
+from tcpsf.reproduce import claims, measure
 from tcpsf.reproduce.smart_framing.exhibit import (
     FRAMED,
     JOURNAL,

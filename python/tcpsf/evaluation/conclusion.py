@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tcpsf import text
-from tcpsf.report.evaluation import OWN, Conclusion, Section
+from tcpsf.evaluation.data import OWN, Conclusion, Section
 
 if TYPE_CHECKING:
-    from tcpsf.reproduce.judge import Finding, Verdict
+    from tcpsf.evaluation.judge import Finding, Verdict
 
 CAUSES = 3
 """Maximum number of causes that a sentence names."""
