@@ -26,14 +26,14 @@ from test_cli import schema
 from tcpsf import Scenario, TcpsfError
 from tcpsf.evaluation import judge
 from tcpsf.evaluation.data import Report
-from tcpsf.evaluation.plan import Case, make, plan
+from tcpsf.evaluation.plan import Case, Scale, make, plan
 from tcpsf.evaluation.store import Store, key_of
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_draft as draft
 from tcpsf.papers import smart_framing_figures as figures
 from tcpsf.report import tidy
 from tcpsf.report.evaluation_text import as_text
-from tcpsf.reproduce import Scale, measure
+from tcpsf.reproduce import measure
 from tcpsf.reproduce.smart_framing import SCALES, evaluate, prepare
 from tcpsf.reproduce.smart_framing import draft as draft_exhibits
 from tcpsf.reproduce.smart_framing import evaluation as module

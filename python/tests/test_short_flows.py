@@ -15,7 +15,7 @@ from test_cli import schema
 
 from tcpsf import TcpsfError, _core, stats
 from tcpsf.evaluation.data import Report, TableCell
-from tcpsf.evaluation.plan import make, plan
+from tcpsf.evaluation.plan import Scale, make, plan
 from tcpsf.evaluation.store import Store, key_of
 from tcpsf.intervals import Resampled, Same
 from tcpsf.models import short_flows as sf
@@ -24,7 +24,6 @@ from tcpsf.papers import short_flows_simulated as simulated
 from tcpsf.papers.short_flows_simulated import CLOSEST, TEXT, Point, network
 from tcpsf.report import chart
 from tcpsf.report.evaluation_page import page
-from tcpsf.reproduce import Scale
 from tcpsf.reproduce.short_flows import (
     alternatives,
     evaluate,

@@ -16,8 +16,8 @@ from tcpsf.evaluation.judge import Finding, above
 from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.papers import smart_framing as paper
 from tcpsf.reproduce import measure
-from tcpsf.reproduce.claims import MIDDLE
 from tcpsf.reproduce.smart_framing.exhibit import FRAMED, Setting
+from tcpsf.reproduce.smart_framing.table_1_claims import MIDDLE
 from tcpsf.summary import RunSummary, completion_s, fast_percent
 
 STACKS = (

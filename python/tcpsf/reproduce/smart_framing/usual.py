@@ -12,7 +12,8 @@ from tcpsf.evaluation.data import OWN, Axis, Figure, Point, Row, Series, Table, 
 from tcpsf.evaluation.exhibit import Exhibit, Part
 from tcpsf.evaluation.judge import Finding
 from tcpsf.papers import smart_framing as paper
-from tcpsf.reproduce import claims, measure
+from tcpsf.reproduce import measure
+from tcpsf.reproduce.smart_framing import table_1_claims
 from tcpsf.reproduce.smart_framing.exhibit import (
     FRAMED,
     JOURNAL,
@@ -225,7 +226,7 @@ def _bottleneck(runs: ByVariant) -> Table:
 
 def _claims_of_table(runs: ByVariant) -> Iterator[Finding]:
     classes = range(1, len(paper.CLASS_BYTES) + 1)
-    yield from claims.findings(
+    yield from table_1_claims.findings(
         {
             key: [measure.each(of_variant, classes=(number,)) for number in classes]
             for key, of_variant in runs.items()

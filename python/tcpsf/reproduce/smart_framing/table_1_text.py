@@ -9,7 +9,7 @@ from collections.abc import Callable
 from tcpsf import stats, text
 from tcpsf.papers import smart_framing as paper
 from tcpsf.report import evaluation_text
-from tcpsf.reproduce.table_1 import Cell, Table1
+from tcpsf.reproduce.smart_framing.table_1 import Cell, Table1
 
 
 def as_text(result: Table1) -> str:

@@ -20,9 +20,10 @@ from tcpsf.evaluation.data import (
 )
 from tcpsf.evaluation.judge import Finding
 from tcpsf.papers import smart_framing as paper
-from tcpsf.report import ladder, table_1_page
-from tcpsf.report.table_1_page import ABOUT, SOURCE
-from tcpsf.reproduce.table_1 import Table1
+from tcpsf.report import ladder
+from tcpsf.reproduce.smart_framing import table_1_page
+from tcpsf.reproduce.smart_framing.table_1 import Table1
+from tcpsf.reproduce.smart_framing.table_1_page import ABOUT, SOURCE
 
 WIDTH = 80
 TITLE = "TCP Smart Framing: one loss, and Table I"

@@ -19,7 +19,7 @@ from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Scale
 from tcpsf.papers import smart_framing as paper
 from tcpsf.reproduce import measure
-from tcpsf.reproduce.claims import findings
+from tcpsf.reproduce.smart_framing.table_1_claims import findings
 from tcpsf.result import Provenance
 from tcpsf.runs import Job, Progress, run_jobs
 from tcpsf.scenario import Scenario
