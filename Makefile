@@ -82,12 +82,12 @@ fmt: $(DEV) ## format everything
 
 docs: $(DEV) ## write the generated pages and figures under docs/ again
 	@mkdir -p out
-	@$(BIN)/python -m tcpsf.report.scenario_reference > out/scenario.md
+	@$(BIN)/python -m tcpsf.pages.scenario_reference > out/scenario.md
 	@mv out/scenario.md docs/reference/scenario.md
-	@$(BIN)/python -m tcpsf.report.coverage > out/coverage.md
+	@$(BIN)/python -m tcpsf.pages.coverage > out/coverage.md
 	@mv out/coverage.md docs/reference/coverage.md
 	@$(BIN)/python -m tcpsf.report.ladder docs/concepts/img
-	@$(BIN)/python -m tcpsf.report.plate docs/concepts/img
+	@$(BIN)/python -m tcpsf.pages.plate docs/concepts/img
 
 install: $(PLAIN) ## the package and its command, in .venv/
 
