@@ -27,15 +27,8 @@ from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_text
 from tcpsf.reproduce.short_flows import fits
 from tcpsf.reproduce.short_flows.sections import ENOUGH
-from tcpsf.reproduce.short_flows.transfers import (
-    ADAPTIVE,
-    CELLS,
-    LOSSY,
-    OURS,
-    PATHS,
-    evaluate,
-    prepare,
-)
+from tcpsf.reproduce.short_flows.transfer_cells import ADAPTIVE, CELLS, LOSSY, PATHS
+from tcpsf.reproduce.short_flows.transfers import OURS, evaluate, prepare
 
 HEAD = 100
 TIMER_S = 0.3

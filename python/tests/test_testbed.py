@@ -25,7 +25,8 @@ from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_testbed as testbed
 from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_text
-from tcpsf.reproduce.smart_framing.testbed import Cell, LiveScale, evaluate, prepare, setting_name
+from tcpsf.reproduce.smart_framing.testbed import LiveScale, evaluate, prepare, setting_name
+from tcpsf.reproduce.smart_framing.testbed_read import Cell
 from tcpsf.runs import run
 from tcpsf.scenario import BurstLoss, PacketLoss
 

@@ -21,7 +21,8 @@ from tcpsf.live.result import Live, LiveStore
 from tcpsf.papers import smart_framing_testbed as published
 from tcpsf.report.evaluation_text import as_text
 from tcpsf.reproduce.short_flows import transfers as short
-from tcpsf.reproduce.smart_framing.testbed import Which, evaluate, prepare
+from tcpsf.reproduce.smart_framing.testbed import evaluate, prepare
+from tcpsf.reproduce.smart_framing.testbed_read import Which
 
 FLOWS = "flows"
 """Name of the file with all fetches."""

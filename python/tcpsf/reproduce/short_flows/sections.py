@@ -17,7 +17,7 @@ from tcpsf.papers import short_flows as paper
 from tcpsf.report.model import line
 from tcpsf.reproduce.short_flows import fits
 from tcpsf.reproduce.short_flows.fits import Seen
-from tcpsf.reproduce.short_flows.transfers import ADAPTIVE, LOSSY, PATHS, SENDERS, Cell, Sender
+from tcpsf.reproduce.short_flows.transfer_cells import ADAPTIVE, LOSSY, PATHS, SENDERS, Cell, Sender
 
 if TYPE_CHECKING:
     from tcpsf.live.result import Live

@@ -23,6 +23,7 @@ from tcpsf.reproduce.smart_framing.testbed_read import (
     CLASSIC,
     FIXED,
     Cells,
+    Which,
     apart,
     by_path,
     flows_of,
@@ -30,8 +31,6 @@ from tcpsf.reproduce.smart_framing.testbed_read import (
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from tcpsf.reproduce.smart_framing.testbed import Which
 
 
 def section(which: Which, cells: Cells) -> Section:
