@@ -26,7 +26,7 @@ ANY := $(or $(wildcard $(DEV) $(WHEEL)),$(PLAIN))
 lint-clippy: export PYO3_PYTHON ?= $(shell command -v $(PYTHON) 2>/dev/null)
 
 .PHONY: help demo test test-rust test-python test-browser test-wireshark compare lint lint-fmt lint-clippy lint-ruff lint-mypy \
-	fmt docs install dev wheel verify verify-random bench clean tools
+	lint-imports fmt docs install dev wheel verify verify-random bench clean tools
 .DEFAULT_GOAL := help
 # cargo and pytest use all cores by themselves, and two installations at once would break the environment.
 .NOTPARALLEL:
@@ -58,7 +58,7 @@ test-wireshark: $(DEV) ## captures of simulated runs, read by Wireshark's tshark
 	@.ci/debian tshark:tshark
 	@$(BIN)/python verification/wireshark.py
 
-lint: lint-fmt lint-clippy lint-ruff lint-mypy ## formatting, lints and types
+lint: lint-fmt lint-clippy lint-ruff lint-mypy lint-imports ## formatting, lints, types and layers
 
 lint-fmt: tools
 	@$(CARGO) fmt --all --check
@@ -74,6 +74,9 @@ lint-ruff: $(DEV)
 
 lint-mypy: $(DEV)
 	@$(BIN)/mypy --strict
+
+lint-imports: $(DEV)
+	@$(BIN)/lint-imports --no-logo --no-cache
 
 fmt: $(DEV) ## format everything
 	@$(CARGO) fmt --all
