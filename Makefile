@@ -26,7 +26,7 @@ ANY := $(or $(wildcard $(DEV) $(WHEEL)),$(PLAIN))
 lint-clippy: export PYO3_PYTHON ?= $(shell command -v $(PYTHON) 2>/dev/null)
 
 .PHONY: help demo test test-rust test-python test-browser test-wireshark compare lint lint-fmt lint-clippy lint-ruff lint-mypy \
-	fmt docs install dev wheel verify verify-random bench clean tools
+	lint-imports fmt docs install dev wheel verify verify-random bench clean tools
 .DEFAULT_GOAL := help
 # cargo and pytest use all cores by themselves, and two installations at once would break the environment.
 .NOTPARALLEL:
@@ -58,7 +58,7 @@ test-wireshark: $(DEV) ## captures of simulated runs, read by Wireshark's tshark
 	@.ci/debian tshark:tshark
 	@$(BIN)/python verification/wireshark.py
 
-lint: lint-fmt lint-clippy lint-ruff lint-mypy ## formatting, lints and types
+lint: lint-fmt lint-clippy lint-ruff lint-mypy lint-imports ## formatting, lints, types and layers
 
 lint-fmt: tools
 	@$(CARGO) fmt --all --check
@@ -75,6 +75,9 @@ lint-ruff: $(DEV)
 lint-mypy: $(DEV)
 	@$(BIN)/mypy --strict
 
+lint-imports: $(DEV)
+	@$(BIN)/lint-imports --no-logo --no-cache
+
 fmt: $(DEV) ## format everything
 	@$(CARGO) fmt --all
 	@$(BIN)/ruff check --fix --quiet .
@@ -82,12 +85,12 @@ fmt: $(DEV) ## format everything
 
 docs: $(DEV) ## write the generated pages and figures under docs/ again
 	@mkdir -p out
-	@$(BIN)/python -m tcpsf.report.scenario_reference > out/scenario.md
+	@$(BIN)/python -m tcpsf.pages.scenario_reference > out/scenario.md
 	@mv out/scenario.md docs/reference/scenario.md
-	@$(BIN)/python -m tcpsf.report.coverage > out/coverage.md
+	@$(BIN)/python -m tcpsf.pages.coverage > out/coverage.md
 	@mv out/coverage.md docs/reference/coverage.md
 	@$(BIN)/python -m tcpsf.report.ladder docs/concepts/img
-	@$(BIN)/python -m tcpsf.report.plate docs/concepts/img
+	@$(BIN)/python -m tcpsf.pages.plate docs/concepts/img
 
 install: $(PLAIN) ## the package and its command, in .venv/
 

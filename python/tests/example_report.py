@@ -6,8 +6,8 @@ import math
 
 from plus_minus import plus_minus
 
-from tcpsf.report.conclusion import conclude
-from tcpsf.report.evaluation import (
+from tcpsf.evaluation.conclusion import conclude
+from tcpsf.evaluation.data import (
     Axis,
     Figure,
     Point,
@@ -20,7 +20,7 @@ from tcpsf.report.evaluation import (
     Table,
     TableCell,
 )
-from tcpsf.reproduce.judge import Finding, Test, Verdict
+from tcpsf.evaluation.judge import Finding, Test, Verdict
 from tcpsf.stats import Estimate
 
 SENDERS = (("classic", "Classic"), ("vs", "VS-TCP-SF"), ("fs", "FS-TCP-SF"))

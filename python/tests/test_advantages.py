@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tcpsf import run
+from tcpsf.evaluation.plan import Case, make, plan
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_advantages as settings
 from tcpsf.papers import smart_framing_mechanisms as mechanisms
-from tcpsf.reproduce.plan import Case, make, plan
 from tcpsf.reproduce.smart_framing.packet_sizes import PacketSizes
 
 SIZES = PacketSizes(workload=mechanisms.FLOW, full=settings.MSS)

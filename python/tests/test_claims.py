@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tcpsf.report import claims, coverage
+from tcpsf.pages import claims, coverage
 from tcpsf.reproduce import catalogue
 
 VERDICTS = ("holds", "does not hold", "undecided")

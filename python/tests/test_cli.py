@@ -149,7 +149,8 @@ def test_a_scenario_without_completed_flows(tcpsf: Command, small_file: Path) ->
 
 
 def test_reproduce(tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tcpsf.reproduce import SCALES, Scale
+    from tcpsf.evaluation.plan import Scale
+    from tcpsf.reproduce.smart_framing.table_1 import SCALES
 
     monkeypatch.setitem(SCALES, "quick", Scale("quick", 2, "20s"))
     words = ["reproduce", "smart-framing", "table-1", "--out", tmp_path / "out"]
@@ -171,7 +172,8 @@ def test_reproduce(tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_demo(tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tcpsf.reproduce import SCALES, Scale
+    from tcpsf.evaluation.plan import Scale
+    from tcpsf.reproduce.smart_framing.table_1 import SCALES
 
     monkeypatch.setitem(SCALES, "demo", Scale("demo", 2, "20s"))
     for _ in range(2):  # a second demo takes the place of the first

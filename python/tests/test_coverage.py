@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from conftest import REPOSITORY
 
-from tcpsf.report import coverage
-from tcpsf.report.coverage import Item, Listed
+from tcpsf.pages import coverage
+from tcpsf.pages.coverage import Item, Listed
 from tcpsf.reproduce import catalogue
 
 PAGE = REPOSITORY / "docs" / "reference" / "coverage.md"
@@ -23,7 +23,7 @@ PAGE = REPOSITORY / "docs" / "reference" / "coverage.md"
         ("part:table-2", "part:table-9"),
         ("claim:santa-cruz/basic-similar-throughput", "claim:santa-cruz/none"),
         ("py:tcpsf.models.short_flows.padhye", "py:tcpsf.models.short_flows.none"),
-        ("py:tcpsf.report.coverage", "py:tcpsf.none.none"),
+        ("py:tcpsf.pages.coverage", "py:tcpsf.none.none"),
         ("sender:reno+sack1 / full / iw=1", "sender:reno+none / full / iw=1"),
         ("option:model smart-framing --chain", "option:model smart-framing --none"),
         ("option:proxy", "option:none"),

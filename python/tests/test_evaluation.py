@@ -24,19 +24,20 @@ from plus_minus import plus_minus
 from test_cli import schema
 
 from tcpsf import Scenario, TcpsfError
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import Report
+from tcpsf.evaluation.plan import Case, Scale, make, plan
+from tcpsf.evaluation.store import Store, key_of
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_draft as draft
 from tcpsf.papers import smart_framing_figures as figures
 from tcpsf.report import tidy
-from tcpsf.report.evaluation import Report
 from tcpsf.report.evaluation_text import as_text
-from tcpsf.reproduce import Scale, judge, measure
-from tcpsf.reproduce.plan import Case, make, plan
+from tcpsf.reproduce import measure
 from tcpsf.reproduce.smart_framing import SCALES, evaluate, prepare
 from tcpsf.reproduce.smart_framing import draft as draft_exhibits
 from tcpsf.reproduce.smart_framing import evaluation as module
 from tcpsf.reproduce.smart_framing.exhibit import Setting
-from tcpsf.reproduce.store import Store, key_of
 from tcpsf.result import Provenance
 from tcpsf.runs import Progress
 from tcpsf.summary import Group, RunSummary, Totals
@@ -232,7 +233,7 @@ def test_rows_in_parquet(report: Report) -> None:
 
 
 def test_a_published_point_where_we_have_none() -> None:
-    from tcpsf.report.evaluation import Axis, Figure, Point, PublishedPoint, Series
+    from tcpsf.evaluation.data import Axis, Figure, Point, PublishedPoint, Series
 
     axis = Axis(label="x", unit="", scale="linear")
     series = Series(
@@ -379,7 +380,7 @@ def test_what_a_run_depends_on_is_in_its_key(case: Case, monkeypatch: pytest.Mon
         key_of(scenario, 1, histogram=False),
         key_of(scenario.with_value("tcp.mss", 536), 1, histogram=True),
     ]
-    monkeypatch.setattr("tcpsf.reproduce.store.build", lambda: "another build")
+    monkeypatch.setattr("tcpsf.evaluation.store.build", lambda: "another build")
     keys.append(key_of(scenario, 1, histogram=True))
     assert len(set(keys)) == len(keys)
 

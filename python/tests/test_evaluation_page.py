@@ -16,9 +16,9 @@ from hypothesis import example as pinned
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcpsf import TcpsfError
-from tcpsf.report import axes, chart, lying, marks, text
-from tcpsf.report.evaluation import Axis, Figure, Point, PublishedPoint, Report, Section, Series
+from tcpsf import TcpsfError, text
+from tcpsf.evaluation.data import Axis, Figure, Point, PublishedPoint, Report, Section, Series
+from tcpsf.report import axes, chart, lying, marks
 from tcpsf.report.evaluation_page import page
 from tcpsf.stats import Estimate
 

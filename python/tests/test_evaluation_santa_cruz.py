@@ -15,16 +15,16 @@ from conftest import Command
 from test_cli import schema
 
 from tcpsf import Scenario, ScenarioError, TcpsfError, run, stats
+from tcpsf.evaluation.data import Report, TableCell
+from tcpsf.evaluation.evaluate import evaluate
+from tcpsf.evaluation.plan import Case, Scale, make, plan
+from tcpsf.evaluation.store import Store
+from tcpsf.evaluation.watch import Delay, Delays, Rows
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.report.evaluation import Report, TableCell
 from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_text
-from tcpsf.reproduce.evaluation import evaluate
-from tcpsf.reproduce.plan import Case, Scale, make, plan
 from tcpsf.reproduce.santa_cruz import SCALES, direction, paths, prepare, readings, recovery, states
 from tcpsf.reproduce.santa_cruz.exhibit import Measured, case, exhibit
-from tcpsf.reproduce.store import Store
-from tcpsf.reproduce.watch import Delay, Delays, Rows
 from tcpsf.scenario import Loss, MaskLoss
 from tcpsf.summary import RunSummary
 

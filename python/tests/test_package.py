@@ -16,7 +16,7 @@ from conftest import REPOSITORY
 
 import tcpsf
 from tcpsf import _core, scenario
-from tcpsf.report import scenario_reference
+from tcpsf.pages import scenario_reference
 from tcpsf.scenario.codec import keys_of
 
 MODULES = sorted(
@@ -46,7 +46,7 @@ def test_every_public_name_is_documented(name: str) -> None:
 def test_the_reference_page_is_up_to_date() -> None:
     committed = (REPOSITORY / "docs" / "reference" / "scenario.md").read_text(encoding="utf-8")
     assert committed == scenario_reference.page(), (
-        "write it again: python -m tcpsf.report.scenario_reference"
+        "write it again: python -m tcpsf.pages.scenario_reference"
     )
 
 

@@ -17,18 +17,18 @@ from plus_minus import plus_minus
 from test_cli import schema
 
 from tcpsf import Scenario, TcpsfError, _core, run
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import Report
+from tcpsf.evaluation.plan import Case, Scale, make, plan
+from tcpsf.evaluation.store import Store, key_of
 from tcpsf.models import packet_discard as model
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
-from tcpsf.report.evaluation import Report
 from tcpsf.report.evaluation_page import page
-from tcpsf.reproduce import Scale, judge
 from tcpsf.reproduce.packet_discard import SCALES, evaluate, prepare, spacing
 from tcpsf.reproduce.packet_discard import evaluation as module
 from tcpsf.reproduce.packet_discard import exhibit as measures
 from tcpsf.reproduce.packet_discard.traces import CURVES, EVERY
-from tcpsf.reproduce.plan import Case, make, plan
-from tcpsf.reproduce.store import Store, key_of
 from tcpsf.result import Provenance
 from tcpsf.summary import RunSummary
 

@@ -6,8 +6,8 @@ import xml.etree.ElementTree as ET
 
 from conftest import REPOSITORY
 
-from tcpsf.report.plate import plate
-from tcpsf.reproduce.models import best_framing_figures
+from tcpsf.pages.plate import plate
+from tcpsf.reproduce.closed_models import best_framing_figures
 
 SVG = "{http://www.w3.org/2000/svg}"
 

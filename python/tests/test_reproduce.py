@@ -9,12 +9,13 @@ import pytest
 from plus_minus import plus_minus
 
 from tcpsf import TcpsfError, replicate
+from tcpsf.evaluation.judge import above, below
+from tcpsf.evaluation.plan import Scale
 from tcpsf.papers import smart_framing as paper
-from tcpsf.report import table_1_page
-from tcpsf.report.table_1 import as_text
-from tcpsf.reproduce import SCALES, Scale, Table1, table_1
-from tcpsf.reproduce.claims import findings
-from tcpsf.reproduce.judge import above, below
+from tcpsf.reproduce.smart_framing import table_1_page
+from tcpsf.reproduce.smart_framing.table_1 import SCALES, Table1, table_1
+from tcpsf.reproduce.smart_framing.table_1_claims import findings
+from tcpsf.reproduce.smart_framing.table_1_text import as_text
 from tcpsf.summary import SummaryFold, Totals
 
 RUNS = 3

@@ -15,8 +15,9 @@ from test_cli import schema
 from tcpsf import TcpsfError
 from tcpsf.cli import everything, testbed
 from tcpsf.cli.evaluation import write
-from tcpsf.reproduce import Scale, catalogue, santa_cruz
-from tcpsf.reproduce.models import model_section
+from tcpsf.evaluation.plan import Scale
+from tcpsf.reproduce import catalogue, santa_cruz
+from tcpsf.reproduce.closed_models import model_section
 from tcpsf.reproduce.santa_cruz import evaluation as cruz
 
 TINY = Scale("quick", 2, "1s")

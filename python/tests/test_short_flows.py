@@ -14,16 +14,16 @@ from conftest import REPOSITORY, Command
 from test_cli import schema
 
 from tcpsf import TcpsfError, _core, stats
+from tcpsf.evaluation.data import Report, TableCell
+from tcpsf.evaluation.plan import Scale, make, plan
+from tcpsf.evaluation.store import Store, key_of
 from tcpsf.intervals import Resampled, Same
 from tcpsf.models import short_flows as sf
 from tcpsf.papers import short_flows as paper
 from tcpsf.papers import short_flows_simulated as simulated
 from tcpsf.papers.short_flows_simulated import CLOSEST, TEXT, Point, network
 from tcpsf.report import chart
-from tcpsf.report.evaluation import Report, TableCell
 from tcpsf.report.evaluation_page import page
-from tcpsf.reproduce import Scale
-from tcpsf.reproduce.plan import make, plan
 from tcpsf.reproduce.short_flows import (
     alternatives,
     evaluate,
@@ -40,7 +40,6 @@ from tcpsf.reproduce.short_flows import (
 from tcpsf.reproduce.short_flows import evaluation as module
 from tcpsf.reproduce.short_flows import trials as read
 from tcpsf.reproduce.short_flows.trials import Seen, Setting, Trials
-from tcpsf.reproduce.store import Store, key_of
 from tcpsf.scenario import BurstLoss, Transfers
 
 SMALL = 300

@@ -17,25 +17,18 @@ from conftest import REPOSITORY, Answer
 from test_cli import schema
 
 from tcpsf import TcpsfError
+from tcpsf.evaluation.data import Report
 from tcpsf.live.cell import measure
 from tcpsf.live.experiment import Experiment
 from tcpsf.live.result import Live, LiveStore
 from tcpsf.models import short_flows as sf
 from tcpsf.papers import short_flows as paper
-from tcpsf.report.evaluation import Report
 from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_text
 from tcpsf.reproduce.short_flows import fits
 from tcpsf.reproduce.short_flows.sections import ENOUGH
-from tcpsf.reproduce.short_flows.transfers import (
-    ADAPTIVE,
-    CELLS,
-    LOSSY,
-    OURS,
-    PATHS,
-    evaluate,
-    prepare,
-)
+from tcpsf.reproduce.short_flows.transfer_cells import ADAPTIVE, CELLS, LOSSY, PATHS
+from tcpsf.reproduce.short_flows.transfers import OURS, evaluate, prepare
 
 HEAD = 100
 TIMER_S = 0.3

@@ -17,15 +17,16 @@ from conftest import REPOSITORY, Answer
 from test_cli import schema
 
 from tcpsf import TcpsfError
+from tcpsf.evaluation.data import Report
 from tcpsf.live import measure
 from tcpsf.live.experiment import Experiment, Kernel
 from tcpsf.live.result import DOCUMENTED, Live, LiveStore
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_testbed as testbed
-from tcpsf.report.evaluation import Report
 from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_text
-from tcpsf.reproduce.smart_framing.testbed import Cell, LiveScale, evaluate, prepare, setting_name
+from tcpsf.reproduce.smart_framing.testbed import LiveScale, evaluate, prepare, setting_name
+from tcpsf.reproduce.smart_framing.testbed_read import Cell
 from tcpsf.runs import run
 from tcpsf.scenario import BurstLoss, PacketLoss
 
@@ -565,8 +566,8 @@ def test_table_2_lists_no_assumption_about_table_3() -> None:
 
 
 def test_a_note_about_long_means_stands_only_where_there_are_any() -> None:
-    from tcpsf.reproduce.exhibit import series
-    from tcpsf.reproduce.judge import exact
+    from tcpsf.evaluation.exhibit import series
+    from tcpsf.evaluation.judge import exact
     from tcpsf.reproduce.smart_framing.exhibit import UNSTABLE_S, unstable
 
     calm = series("fs", "FS", [0.1, 0.9], [exact(1.0), exact(7.0)])

@@ -12,17 +12,17 @@ from typing import Any, Literal
 
 from tcpsf.cli.output import MARK, Workshop, put_json, say, talk
 from tcpsf.cli.progress import bar
+from tcpsf.evaluation.data import Report
+from tcpsf.evaluation.evaluate import Evaluation, evaluate
+from tcpsf.evaluation.store import Store
 from tcpsf.report import tidy
-from tcpsf.report.evaluation import Report
 from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_text
 from tcpsf.reproduce import packet_discard as packet_discard_paper
 from tcpsf.reproduce import santa_cruz as santa_cruz_paper
 from tcpsf.reproduce import short_flows as short_flows_paper
 from tcpsf.reproduce import smart_framing as smart_framing_papers
-from tcpsf.reproduce.evaluation import Evaluation, evaluate
 from tcpsf.reproduce.smart_framing.exhibit import Readings
-from tcpsf.reproduce.store import Store
 from tcpsf.runs import checked_seed
 
 DATA = "data"

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from tcpsf import _core, stats
+from tcpsf import _core, stats, text
 from tcpsf.cli.files import writing
 from tcpsf.cli.host import addresses_of, check_files, sender_names
 from tcpsf.cli.output import reason, say
@@ -21,7 +21,6 @@ from tcpsf.cli.records import Writer, capturing, format_of, plainly, taken
 from tcpsf.cli.signals import Stopped, handling
 from tcpsf.distribution import Distribution
 from tcpsf.errors import OutputError, TcpsfError
-from tcpsf.report import text
 from tcpsf.runs import Progress
 from tcpsf.staging import partial_file
 

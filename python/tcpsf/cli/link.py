@@ -12,8 +12,8 @@ from typing import Any, Literal
 import click
 
 from tcpsf import _core
-from tcpsf.cli.app import LINE_OPTIONS
 from tcpsf.cli.files import refuse_if_taken, writing
+from tcpsf.cli.line_options import LINE_OPTIONS
 from tcpsf.cli.output import talk
 from tcpsf.errors import TcpsfError
 from tcpsf.pcap import plainly, staged

@@ -9,10 +9,10 @@ from typing import Any
 
 from tcpsf.cli.output import MARK, put_json, results_folder, say, talk
 from tcpsf.errors import TcpsfError
+from tcpsf.evaluation.data import Report
 from tcpsf.report import model_sheets
 from tcpsf.report.chains import SOURCE
 from tcpsf.report.chains import as_text as chains_as_text
-from tcpsf.report.evaluation import Report
 from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_findings
 from tcpsf.report.model import Sheet, as_text
@@ -95,7 +95,7 @@ def best_framing(*, sender: str, rto: float, rto_min: float, **arguments: Any) -
 
 def report(*, json: bool, out: Path, force: bool, line: str) -> None:
     """Write the page of all closed-form models, and print its findings."""
-    from tcpsf.reproduce.models import model_report
+    from tcpsf.reproduce.closed_models import model_report
 
     found = model_report(command=line)
     data = {

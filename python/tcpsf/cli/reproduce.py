@@ -13,12 +13,13 @@ from tcpsf.cli.output import MARK, put_json, results_folder, say, talk
 from tcpsf.cli.progress import bar
 from tcpsf.cli.setting import parsed
 from tcpsf.papers import smart_framing as paper
-from tcpsf.report import demo as demo_report
-from tcpsf.report import ladder, table_1_page
-from tcpsf.report.demo import Demo
-from tcpsf.report.table_1 import as_text
-from tcpsf.reproduce import Table1
-from tcpsf.reproduce import table_1 as make_table_1
+from tcpsf.report import ladder
+from tcpsf.reproduce.smart_framing import demo as demo_report
+from tcpsf.reproduce.smart_framing import table_1_page
+from tcpsf.reproduce.smart_framing.demo import Demo
+from tcpsf.reproduce.smart_framing.table_1 import Table1
+from tcpsf.reproduce.smart_framing.table_1 import table_1 as make_table_1
+from tcpsf.reproduce.smart_framing.table_1_text import as_text
 
 PAGE = "table-1.html"
 DEMO_PAGE = "demo.html"

@@ -13,15 +13,16 @@ from typing import Literal
 from tcpsf.cli.evaluation import DATA, write
 from tcpsf.cli.output import Workshop, say, talk
 from tcpsf.cli.progress import bar
+from tcpsf.evaluation.data import Report
+from tcpsf.evaluation.live_experiments import Told
 from tcpsf.live.cell import check, measure
 from tcpsf.live.experiment import Acks, Through
 from tcpsf.live.result import Live, LiveStore
 from tcpsf.papers import smart_framing_testbed as published
-from tcpsf.report.evaluation import Report
 from tcpsf.report.evaluation_text import as_text
-from tcpsf.reproduce.live import Told
 from tcpsf.reproduce.short_flows import transfers as short
-from tcpsf.reproduce.smart_framing.testbed import Which, evaluate, prepare
+from tcpsf.reproduce.smart_framing.testbed import evaluate, prepare
+from tcpsf.reproduce.smart_framing.testbed_read import Which
 
 FLOWS = "flows"
 """Name of the file with all fetches."""

@@ -11,9 +11,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tcpsf import text
 from tcpsf.errors import TcpsfError
-from tcpsf.report import text
-from tcpsf.report.evaluation import Axis
+from tcpsf.evaluation.data import Axis
 
 PIXELS_PER_LETTER = 6.6
 """Mean width, in pixels, of a character of the charts' 12-pixel type.

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from tcpsf import text
+from tcpsf.evaluation.data import Drawing, Row, Section, Table, TableCell
+from tcpsf.evaluation.judge import exact
 from tcpsf.models.chain import Chain
-from tcpsf.report import text
-from tcpsf.report.evaluation import Drawing, Row, Section, Table, TableCell
-from tcpsf.reproduce.judge import exact
 
 SCHEMA = "tcpsf.chain/1"
 SOURCE = "Mellia et al. 2005, section V"

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from tcpsf.evaluation.data import Axis, Figure, Point, Series
 from tcpsf.report import axes, marks
-from tcpsf.report.evaluation import Axis, Figure, Point, Series
 
 HEIGHT = 300.0
 """Length of the vertical axis in pixels."""

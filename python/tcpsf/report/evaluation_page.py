@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from tcpsf import text
 from tcpsf.errors import TcpsfError
-from tcpsf.report import axes, chart, lying, marks, text
-from tcpsf.report.evaluation import Figure, Report, ReportProvenance, Series, Table, TableCell
+from tcpsf.evaluation.data import Figure, Report, ReportProvenance, Series, Table, TableCell
+from tcpsf.report import axes, chart, lying, marks
 
 if TYPE_CHECKING:
     import jinja2

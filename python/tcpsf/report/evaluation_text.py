@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 
-from tcpsf.report import text
-from tcpsf.report.evaluation import Report, Table, TableCell
-from tcpsf.reproduce.judge import Finding, Verdict
+from tcpsf import text
+from tcpsf.evaluation.data import Report, Table, TableCell
+from tcpsf.evaluation.judge import Finding, Verdict
 
 WIDTH = 80
 WIDEST = 100

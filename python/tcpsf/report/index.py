@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tcpsf.report import text
-from tcpsf.report.evaluation import Plain
+from tcpsf import text
+from tcpsf.evaluation.data import Plain
 from tcpsf.report.evaluation_page import environment
 
 SCHEMA = "tcpsf.index/1"

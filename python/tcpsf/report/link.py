@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tcpsf import __version__
-from tcpsf.report import text
+from tcpsf import __version__, text
 
 SCHEMA = "tcpsf.link/1"
 

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from tcpsf import text
 from tcpsf.errors import TcpsfError
-from tcpsf.report import axes, chart, marks, text
-from tcpsf.report.evaluation import Figure, Point
+from tcpsf.evaluation.data import Figure, Point
+from tcpsf.report import axes, chart, marks
 
 BAR = 11.0
 """Thickness of a bar in pixels."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tcpsf.report.evaluation import Figure, Series
+from tcpsf.evaluation.data import Figure, Series
 
 
 def _polygon(corners: int, *, radius: float, turn: float = 0.0, inner: float | None = None) -> str:

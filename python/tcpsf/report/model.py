@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tcpsf.report import text
-from tcpsf.report.conclusion import conclude
-from tcpsf.report.evaluation import (
+from tcpsf import text
+from tcpsf.evaluation.conclusion import conclude
+from tcpsf.evaluation.data import (
     Axis,
     Figure,
     Point,
@@ -23,7 +23,7 @@ from tcpsf.report.evaluation import (
     Table,
     TableCell,
 )
-from tcpsf.reproduce.judge import exact
+from tcpsf.evaluation.judge import exact
 
 SCHEMA = "tcpsf.model/1"
 

@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from tcpsf.errors import ModelError
+from tcpsf.evaluation.data import Axis, Figure
 from tcpsf.models import best_framing as bf
 from tcpsf.models import packet_discard as pd
 from tcpsf.models import short_flows as sf
 from tcpsf.models import smart_framing as small
 from tcpsf.report.chains import Chains, Named
-from tcpsf.report.evaluation import Axis, Figure
 from tcpsf.report.model import LOSS, Column, Sheet, bar, line
 
 MELLIA = "Mellia et al. 2005, section V"

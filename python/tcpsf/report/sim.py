@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from tcpsf import stats
-from tcpsf.report import text
+from tcpsf import stats, text
 from tcpsf.scenario import Greedy
 from tcpsf.summed import GroupReport, SummedRuns
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tcpsf import stats
-from tcpsf.report.evaluation import Figure, Report, Table, TableCell
+from tcpsf.evaluation.data import Figure, Report, Table, TableCell
 
 if TYPE_CHECKING:
     import polars as pl

@@ -1,8 +1,4 @@
-"""Reproduction of the papers' tables and figures by simulation, beside the published numbers."""
+"""Reproduction of the papers' tables and figures, beside the published numbers.
 
-from __future__ import annotations
-
-from tcpsf.reproduce.plan import Scale
-from tcpsf.reproduce.table_1 import SCALES, Table1, table_1
-
-__all__ = ["SCALES", "Scale", "Table1", "table_1"]
+Each paper, or each family of papers on one proposal, has a subpackage.
+"""

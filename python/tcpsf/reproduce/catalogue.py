@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from tcpsf.errors import TcpsfError, nearest
 
 if TYPE_CHECKING:
-    from tcpsf.reproduce.evaluation import Evaluation
-    from tcpsf.reproduce.exhibit import Exhibit
-    from tcpsf.reproduce.plan import Scale
+    from tcpsf.evaluation.evaluate import Evaluation
+    from tcpsf.evaluation.exhibit import Exhibit
+    from tcpsf.evaluation.plan import Scale
 
 Kind = Literal["simulated", "closed", "live"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tcpsf.reproduce.evaluation import Evaluation, evaluate
+from tcpsf.evaluation.evaluate import Evaluation, evaluate
 from tcpsf.reproduce.packet_discard.evaluation import SCALES, prepare
 
 __all__ = ["SCALES", "Evaluation", "evaluate", "prepare"]

@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import Figure, PublishedPoint, Row, Table, TableCell
+from tcpsf.evaluation.exhibit import Exhibit, Part, series
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.models import packet_discard as model
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.papers.packet_discard_networks import A, B, Topology
-from tcpsf.report.evaluation import Figure, PublishedPoint, Row, Table, TableCell
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import Exhibit, Part, series
-from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.measure import slope as slope_of
 from tcpsf.reproduce.packet_discard import thresholds
 from tcpsf.reproduce.packet_discard.exhibit import (
@@ -36,7 +37,6 @@ from tcpsf.reproduce.packet_discard.exhibit import (
     timeouts,
 )
 from tcpsf.reproduce.packet_discard.thresholds import Seen
-from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.summary import RunSummary
 
 ByGap = Mapping[int, Mapping[float, Sequence[RunSummary]]]

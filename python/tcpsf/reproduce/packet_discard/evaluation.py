@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from tcpsf.papers import packet_discard as paper
-from tcpsf.papers import packet_discard_networks as networks
-from tcpsf.reproduce.evaluation import (
+from tcpsf.evaluation.evaluate import (
     Evaluation,
     Heading,
     chosen,
@@ -19,7 +17,10 @@ from tcpsf.reproduce.evaluation import (
     scale_of,
     seeds_of,
 )
-from tcpsf.reproduce.exhibit import Exhibit
+from tcpsf.evaluation.exhibit import Exhibit
+from tcpsf.evaluation.plan import Scale
+from tcpsf.papers import packet_discard as paper
+from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.reproduce.packet_discard import (
     balanced,
     kin,
@@ -34,7 +35,6 @@ from tcpsf.reproduce.packet_discard import (
     traces,
 )
 from tcpsf.reproduce.packet_discard.exhibit import Readings, Setting
-from tcpsf.reproduce.plan import Scale
 
 SCALES = {
     "quick": Scale("quick", 6, networks.DURATION),

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tcpsf import stats
+from tcpsf.evaluation.data import Axis
+from tcpsf.evaluation.plan import Case
+from tcpsf.evaluation.watch import Rows
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.papers.packet_discard_networks import Policy, Topology
-from tcpsf.report.evaluation import Axis
-from tcpsf.reproduce.plan import Case
-from tcpsf.reproduce.watch import Rows
 from tcpsf.scenario import Scenario
 from tcpsf.summary import RunSummary
 

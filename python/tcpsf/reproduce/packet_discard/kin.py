@@ -9,15 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import OWN, Row, Table, TableCell
+from tcpsf.evaluation.exhibit import Exhibit, Part
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.papers import smart_framing as framing
 from tcpsf.papers.packet_discard_networks import B
 from tcpsf.papers.smart_framing_figures import reno
-from tcpsf.report.evaluation import OWN, Row, Table, TableCell
-from tcpsf.reproduce import judge, measure
-from tcpsf.reproduce.exhibit import Exhibit, Part
-from tcpsf.reproduce.judge import Finding
+from tcpsf.reproduce import measure
 from tcpsf.reproduce.packet_discard.exhibit import (
     Setting,
     active,
@@ -28,7 +30,6 @@ from tcpsf.reproduce.packet_discard.exhibit import (
     rates,
     timeouts,
 )
-from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.scenario import Balanced, Buffer, CoDel, Red, Scenario
 from tcpsf.summary import RunSummary, fast_percent
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import Drawing
+from tcpsf.evaluation.exhibit import Exhibit, Part
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Case
+from tcpsf.evaluation.watch import Rows
 from tcpsf.models import packet_discard as model
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.report import ladder
-from tcpsf.report.evaluation import Drawing
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import Exhibit, Part
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.plan import Case
-from tcpsf.reproduce.watch import Rows
 from tcpsf.summary import RunSummary
 
 PACKETS = Rows(

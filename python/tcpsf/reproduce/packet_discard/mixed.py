@@ -7,14 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import Row, Table, TableCell
+from tcpsf.evaluation.exhibit import Exhibit, Part
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Case
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.papers.packet_discard import FIGURE_20, Mixed
 from tcpsf.papers.packet_discard_networks import MIXED
-from tcpsf.report.evaluation import Row, Table, TableCell
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import Exhibit, Part
-from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.packet_discard.exhibit import (
     ABOUT,
     Setting,
@@ -24,7 +25,6 @@ from tcpsf.reproduce.packet_discard.exhibit import (
     mean_share,
     rates,
 )
-from tcpsf.reproduce.plan import Case
 from tcpsf.summary import RunSummary
 
 SENDERS = {"Reno": networks.RENO, "SACK": networks.SACK}

@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import Row, Table, TableCell
+from tcpsf.evaluation.exhibit import Exhibit, Part
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Case
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.papers.packet_discard_networks import MIXED, A, B, Policy, Topology
-from tcpsf.report.evaluation import Row, Table, TableCell
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import Exhibit, Part
-from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.packet_discard.exhibit import (
     ABOUT,
     Setting,
@@ -26,7 +27,6 @@ from tcpsf.reproduce.packet_discard.exhibit import (
     over,
     timeouts,
 )
-from tcpsf.reproduce.plan import Case
 from tcpsf.scenario import Buffer
 from tcpsf.summary import RunSummary
 

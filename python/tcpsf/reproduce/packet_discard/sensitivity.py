@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tcpsf.evaluation.data import OWN, Row, Table, TableCell
+from tcpsf.evaluation.exhibit import Exhibit, Part
+from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.papers.packet_discard_networks import MIXED, B
-from tcpsf.report.evaluation import OWN, Row, Table, TableCell
-from tcpsf.reproduce.exhibit import Exhibit, Part
 from tcpsf.reproduce.packet_discard.exhibit import (
     CONNECTIONS,
     Setting,
@@ -24,7 +25,6 @@ from tcpsf.reproduce.packet_discard.exhibit import (
     mean,
     mean_share,
 )
-from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.scenario import Scenario
 from tcpsf.summary import RunSummary
 

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import Axis, Figure
+from tcpsf.evaluation.exhibit import Exhibit, Part, series
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Case
+from tcpsf.evaluation.watch import Rows
 from tcpsf.models import packet_discard as model
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
-from tcpsf.report.evaluation import Axis, Figure
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import Exhibit, Part, series
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.plan import Case
-from tcpsf.reproduce.watch import Rows
 from tcpsf.summary import RunSummary
 
 WHERE = "section 2.2"

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import Axis, Figure, PublishedPoint
+from tcpsf.evaluation.exhibit import Exhibit, Part, series
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.papers.packet_discard_networks import A, B, Topology
-from tcpsf.report.evaluation import Axis, Figure, PublishedPoint
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import Exhibit, Part, series
-from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.packet_discard.exhibit import (
     ABOUT,
     ACTIVE,
@@ -29,7 +30,6 @@ from tcpsf.reproduce.packet_discard.exhibit import (
     mean_share,
     over,
 )
-from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.summary import RunSummary
 
 FLAT = {"plain": ("Plain ATM", networks.PLAIN), "ppd": ("PPD", networks.PPD)}

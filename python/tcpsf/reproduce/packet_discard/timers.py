@@ -7,14 +7,14 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import Axis, Figure
+from tcpsf.evaluation.exhibit import Exhibit, Part, series
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Case
+from tcpsf.evaluation.watch import Rows
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
-from tcpsf.report.evaluation import Axis, Figure
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import Exhibit, Part, series
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.plan import Case
-from tcpsf.reproduce.watch import Rows
 from tcpsf.summary import RunSummary
 
 TIMERS = Rows(table="flows", columns=("workload", "rto_s"))

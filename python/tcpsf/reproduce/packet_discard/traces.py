@@ -10,13 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import Axis, Figure, Series
+from tcpsf.evaluation.exhibit import Exhibit, Part, series
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Case, Runs
+from tcpsf.evaluation.watch import Rows
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.papers.packet_discard_networks import SWITCH, B, Policy
-from tcpsf.report.evaluation import Axis, Figure, Series
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import Exhibit, Part, series
-from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.packet_discard.exhibit import (
     SECONDS,
     Setting,
@@ -28,8 +30,6 @@ from tcpsf.reproduce.packet_discard.exhibit import (
     spacing,
     timeouts,
 )
-from tcpsf.reproduce.plan import Case, Runs
-from tcpsf.reproduce.watch import Rows
 from tcpsf.summary import RunSummary
 
 CURVES = Rows(

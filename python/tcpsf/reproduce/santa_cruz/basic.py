@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import OWN, Row, Table, TableCell
+from tcpsf.evaluation.exhibit import Exhibit, Part
+from tcpsf.evaluation.judge import Finding
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.report.evaluation import OWN, Row, Table, TableCell
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import Exhibit, Part
-from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.santa_cruz.exhibit import (
     BySender,
     case,

@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tcpsf import stats
+from tcpsf.evaluation.data import OWN, Row, Table, TableCell
+from tcpsf.evaluation.evaluate import Heading
+from tcpsf.evaluation.exhibit import Exhibit, Part
+from tcpsf.evaluation.plan import Case, Runs
+from tcpsf.evaluation.watch import Rows
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.report.evaluation import OWN, Row, Table, TableCell
-from tcpsf.reproduce.evaluation import Heading
-from tcpsf.reproduce.exhibit import Exhibit, Part
-from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.reproduce.santa_cruz.exhibit import (
     BySender,
     case,
@@ -23,7 +24,6 @@ from tcpsf.reproduce.santa_cruz.exhibit import (
     means_table,
     unwatched,
 )
-from tcpsf.reproduce.watch import Rows
 from tcpsf.scenario import Greedy, PacketLoss, Scenario, Transfers
 from tcpsf.summary import RunSummary, completion_s, total
 

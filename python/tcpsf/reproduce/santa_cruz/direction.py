@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import OWN, Axis, Figure, Row, Table, TableCell
+from tcpsf.evaluation.evaluate import Heading
+from tcpsf.evaluation.exhibit import Exhibit, Part, series
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Case, Runs
+from tcpsf.evaluation.watch import Rows
 from tcpsf.models import santa_cruz as model
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.report.evaluation import OWN, Axis, Figure, Row, Table, TableCell
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.evaluation import Heading
-from tcpsf.reproduce.exhibit import Exhibit, Part, series
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.reproduce.santa_cruz.exhibit import TIME
-from tcpsf.reproduce.watch import Rows
 from tcpsf.result import Batch, Provenance
 from tcpsf.scenario import Greedy, Reorder, Samples, Scenario
 from tcpsf.summary import RunSummary

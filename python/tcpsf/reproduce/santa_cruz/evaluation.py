@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from tcpsf.papers import santa_cruz as paper
-from tcpsf.reproduce.evaluation import (
+from tcpsf.evaluation.evaluate import (
     Evaluation,
     Heading,
     chosen,
@@ -18,8 +17,9 @@ from tcpsf.reproduce.evaluation import (
     scale_of,
     seeds_of,
 )
-from tcpsf.reproduce.exhibit import Exhibit
-from tcpsf.reproduce.plan import Scale
+from tcpsf.evaluation.exhibit import Exhibit
+from tcpsf.evaluation.plan import Scale
+from tcpsf.papers import santa_cruz as paper
 from tcpsf.reproduce.santa_cruz import (
     asymmetric,
     basic,

@@ -6,16 +6,15 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tcpsf import stats
+from tcpsf import stats, text
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import OWN, Axis, Figure, Row, Table, TableCell
+from tcpsf.evaluation.exhibit import Exhibit, Part, series
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Case
+from tcpsf.evaluation.watch import Delays, Rows
 from tcpsf.intervals import EVERYTHING, Ends
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.report import text
-from tcpsf.report.evaluation import OWN, Axis, Figure, Row, Table, TableCell
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import Exhibit, Part, series
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.plan import Case
-from tcpsf.reproduce.watch import Delays, Rows
 from tcpsf.scenario import Scenario
 from tcpsf.summary import RunSummary, total
 

@@ -10,12 +10,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 from tcpsf import stats
+from tcpsf.evaluation.evaluate import Heading
+from tcpsf.evaluation.exhibit import Exhibit, Part
+from tcpsf.evaluation.plan import Case, Runs
+from tcpsf.evaluation.watch import Rows
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.reproduce.evaluation import Heading
-from tcpsf.reproduce.exhibit import Exhibit, Part
-from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.reproduce.santa_cruz.exhibit import means_table, unwatched
-from tcpsf.reproduce.watch import Rows
 from tcpsf.scenario import DelayChange, Reorder, Scenario
 from tcpsf.summary import RunSummary
 

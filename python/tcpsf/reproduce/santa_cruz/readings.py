@@ -9,13 +9,12 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tcpsf import stats
+from tcpsf import stats, text
+from tcpsf.evaluation.data import Row, Table, TableCell
+from tcpsf.evaluation.evaluate import Heading
+from tcpsf.evaluation.exhibit import Exhibit, Part
+from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.report import text
-from tcpsf.report.evaluation import Row, Table, TableCell
-from tcpsf.reproduce.evaluation import Heading
-from tcpsf.reproduce.exhibit import Exhibit, Part
-from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.reproduce.santa_cruz.exhibit import case, columns, measured
 
 SECTION = "readings"

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import OWN, Row, Table, TableCell
+from tcpsf.evaluation.evaluate import Heading
+from tcpsf.evaluation.exhibit import Exhibit, Part
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Case, Runs
+from tcpsf.evaluation.watch import Rows
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.report.evaluation import OWN, Row, Table, TableCell
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.evaluation import Heading
-from tcpsf.reproduce.exhibit import Exhibit, Part
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.reproduce.santa_cruz.exhibit import unwatched
-from tcpsf.reproduce.watch import Rows
 from tcpsf.scenario import MaskLoss, PacketLoss, Scenario
 from tcpsf.summary import RunSummary
 

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import OWN, Axis, Figure, Row, Table, TableCell
+from tcpsf.evaluation.exhibit import Exhibit, Part, series
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.report.evaluation import OWN, Axis, Figure, Row, Table, TableCell
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import Exhibit, Part, series
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.reproduce.santa_cruz.direction import CONGESTED, PACKET_MS, SECTION, Way
 from tcpsf.reproduce.santa_cruz.exhibit import WAITING
 from tcpsf.result import Batch, Provenance

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import Axis, Figure, Row, Table, TableCell
+from tcpsf.evaluation.exhibit import Exhibit, Part, series
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.papers import short_flows as paper
 from tcpsf.papers.short_flows_simulated import Assumptions, Point
-from tcpsf.report.evaluation import Axis, Figure, Row, Table, TableCell
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import Exhibit, Part, series
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.reproduce.short_flows.trials import Array, Setting, Trials
 
 SIZES = (4000, 8000, 16_000, 32_000, 64_000, 128_000)

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from tcpsf.errors import TcpsfError
-from tcpsf.papers import short_flows as paper
-from tcpsf.papers import short_flows_simulated as simulated
-from tcpsf.reproduce.evaluation import (
+from tcpsf.evaluation.evaluate import (
     Evaluation,
     Heading,
     chosen,
@@ -17,8 +15,10 @@ from tcpsf.reproduce.evaluation import (
     scale_of,
     seeds_of,
 )
-from tcpsf.reproduce.exhibit import Exhibit
-from tcpsf.reproduce.plan import Scale
+from tcpsf.evaluation.exhibit import Exhibit
+from tcpsf.evaluation.plan import Scale
+from tcpsf.papers import short_flows as paper
+from tcpsf.papers import short_flows_simulated as simulated
 from tcpsf.reproduce.short_flows import (
     alternatives,
     events,

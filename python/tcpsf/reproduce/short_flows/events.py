@@ -12,16 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import Axis, Figure
+from tcpsf.evaluation.exhibit import Exhibit, Part, bars, series
+from tcpsf.evaluation.judge import Finding, exact
+from tcpsf.evaluation.plan import Runs
 from tcpsf.intervals import Student
 from tcpsf.models import short_flows as sf
 from tcpsf.papers import short_flows as paper
 from tcpsf.papers.short_flows_simulated import Point
-from tcpsf.report.evaluation import Axis, Figure
 from tcpsf.report.model import bar
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import Exhibit, Part, bars, series
-from tcpsf.reproduce.judge import Finding, exact
-from tcpsf.reproduce.plan import Runs
 from tcpsf.reproduce.short_flows.trials import RESAMPLES, Seen, Setting, Trials
 
 SHOWN = {14: ("10 kB", Point()), 15: ("128 kB", Point(size=128_000))}

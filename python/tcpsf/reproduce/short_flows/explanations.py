@@ -12,13 +12,13 @@ from dataclasses import replace
 import numpy as np
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import Row, Table, TableCell
+from tcpsf.evaluation.exhibit import Exhibit, Part
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Runs
 from tcpsf.papers import short_flows as paper
 from tcpsf.papers.short_flows_simulated import HIGH, Assumptions, Point
-from tcpsf.report.evaluation import Row, Table, TableCell
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import Exhibit, Part
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.plan import Runs
 from tcpsf.reproduce.short_flows.trials import Array, Seen, Setting, of_medians
 
 SIGNIFICANT = 0.2

@@ -10,15 +10,15 @@ import numpy as np
 
 from tcpsf import stats
 from tcpsf.distribution import Distribution
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import Drawing, Row, Table, TableCell
+from tcpsf.evaluation.exhibit import Exhibit, Part
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.models import short_flows as sf
 from tcpsf.papers import short_flows as paper
 from tcpsf.papers.short_flows_simulated import WORKLOAD, Assumptions, Point, network
 from tcpsf.report import ladder
-from tcpsf.report.evaluation import Drawing, Row, Table, TableCell
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import Exhibit, Part
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.reproduce.short_flows.phases import (
     COLUMNS,
     DELAYED,

@@ -12,14 +12,14 @@ from dataclasses import replace
 import numpy as np
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import OWN, Axis, Figure, Row, Table, TableCell
+from tcpsf.evaluation.exhibit import Exhibit, Part, series
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Runs
 from tcpsf.papers import short_flows as paper
 from tcpsf.papers.short_flows_simulated import SMALL, Assumptions, Point
-from tcpsf.report.evaluation import OWN, Axis, Figure, Row, Table, TableCell
 from tcpsf.report.model import line
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import Exhibit, Part, series
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.plan import Runs
 from tcpsf.reproduce.short_flows.events import APART, timeout_share, variation
 from tcpsf.reproduce.short_flows.sweeps import fit
 from tcpsf.reproduce.short_flows.trials import Seen, Setting, of_medians

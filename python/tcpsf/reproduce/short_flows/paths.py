@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import OWN, Row, Table, TableCell
+from tcpsf.evaluation.exhibit import Exhibit, Part
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Runs
 from tcpsf.models import short_flows as sf
 from tcpsf.papers import short_flows as paper
 from tcpsf.papers.short_flows import Host, Sample
 from tcpsf.papers.short_flows_simulated import Assumptions, Point
-from tcpsf.report.evaluation import OWN, Row, Table, TableCell
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import Exhibit, Part
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.plan import Runs
 from tcpsf.reproduce.short_flows.sweeps import fit
 from tcpsf.reproduce.short_flows.trials import Seen, Setting, of_medians
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import OWN, Axis, Figure, Point, Row, Section, Series, Table, TableCell
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.live_experiments import counted, lost
 from tcpsf.live import measure
 from tcpsf.papers import short_flows as paper
-from tcpsf.report.evaluation import OWN, Axis, Figure, Point, Row, Section, Series, Table, TableCell
 from tcpsf.report.model import line
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.live import counted, lost
 from tcpsf.reproduce.short_flows import fits
 from tcpsf.reproduce.short_flows.fits import Seen
-from tcpsf.reproduce.short_flows.transfers import ADAPTIVE, LOSSY, PATHS, SENDERS, Cell, Sender
+from tcpsf.reproduce.short_flows.transfer_cells import ADAPTIVE, LOSSY, PATHS, SENDERS, Cell, Sender
 
 if TYPE_CHECKING:
     from tcpsf.live.result import Live

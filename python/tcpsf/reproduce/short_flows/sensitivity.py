@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from tcpsf import stats
+from tcpsf.evaluation.data import OWN, Row, Table, TableCell
+from tcpsf.evaluation.exhibit import Exhibit, Part
+from tcpsf.evaluation.plan import Runs
 from tcpsf.papers.short_flows_simulated import Assumptions, Point
-from tcpsf.report.evaluation import OWN, Row, Table, TableCell
-from tcpsf.reproduce.exhibit import Exhibit, Part
-from tcpsf.reproduce.plan import Runs
 from tcpsf.reproduce.short_flows.sweeps import BY_NUMBER
 from tcpsf.reproduce.short_flows.trials import (
     Model,

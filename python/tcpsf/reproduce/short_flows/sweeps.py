@@ -14,15 +14,15 @@ from typing import Literal
 import numpy as np
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import Axis, Figure, Series
+from tcpsf.evaluation.exhibit import Exhibit, Part, series
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Runs
 from tcpsf.papers import short_flows as paper
 from tcpsf.papers import short_flows_simulated as simulated
 from tcpsf.papers.short_flows_simulated import Point
-from tcpsf.report.evaluation import Axis, Figure, Series
 from tcpsf.report.model import line
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import Exhibit, Part, series
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.plan import Runs
 from tcpsf.reproduce.short_flows.trials import (
     MODELS,
     NAMED,

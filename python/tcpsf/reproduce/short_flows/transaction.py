@@ -6,16 +6,16 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import Drawing, Row, Table, TableCell
+from tcpsf.evaluation.exhibit import Exhibit, Part
+from tcpsf.evaluation.plan import Case, Runs
+from tcpsf.evaluation.watch import Rows
 from tcpsf.papers import short_flows as paper
 from tcpsf.papers.short_flows_simulated import WORKLOAD, Point, network
 from tcpsf.report import ladder
-from tcpsf.report.evaluation import Drawing, Row, Table, TableCell
 from tcpsf.report.ladder import Flow, Packet
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import Exhibit, Part
-from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.reproduce.short_flows.trials import Setting
-from tcpsf.reproduce.watch import Rows
 from tcpsf.summary import RunSummary
 
 SEGMENTS = 14

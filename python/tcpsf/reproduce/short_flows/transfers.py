@@ -9,36 +9,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from tcpsf.live.experiment import Acks, Experiment, Kernel
+from tcpsf.evaluation.conclusion import conclude
+from tcpsf.evaluation.data import Report
+from tcpsf.evaluation.live_experiments import Measure, Started, Told, conditions, measured
+from tcpsf.live.experiment import Experiment, Kernel
 from tcpsf.papers import short_flows as paper
-from tcpsf.report.conclusion import conclude
-from tcpsf.report.evaluation import Report
-from tcpsf.reproduce.live import Measure, Started, Told, conditions, measured
+from tcpsf.reproduce.short_flows.sections import HEADLINE, sections
+from tcpsf.reproduce.short_flows.transfer_cells import CELLS, PATHS
 from tcpsf.scenario import PacketLoss
 
 if TYPE_CHECKING:
     from tcpsf.live.result import Live, LiveStore
 
-Sender = Literal["kernel", "ours"]
-
 KERNEL = Kernel(congestion="reno", initial_window=paper.INITIAL_WINDOW)
 OURS = f"reno+sack / full / iw={paper.INITIAL_WINDOW}"
-SENDERS: tuple[Sender, ...] = ("kernel", "ours")
-SHOWN: dict[Sender, str] = {"kernel": "kernel", "ours": "tcpsf"}
-"""Names of the senders in reports."""
 RTO_MIN = "200ms"
 """Minimum retransmission timeout of Linux; the paper has a mean timer of 150 ms in Fig. 19."""
-
-LOSSY = paper.Host(
-    figure="lossy", name="this project", transfers=0, rtt_ms=100, rto_ms=0, loss=0.03, window_kb=32
-)
-"""An additional path of this project with a noticeable loss rate."""
-PATHS = (*paper.HOSTS, LOSSY)
-ADAPTIVE = paper.HOSTS[0]
-"""Path on which the paper suspects delayed acknowledgments of the receiver.
-
-It is also measured with other acknowledgment policies.
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,32 +46,6 @@ RATE = 80.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    """Transfers from one sender over one path."""
-
-    host: paper.Host
-    sender: Sender
-    acks: Acks = "kernel"
-
-    @property
-    def name(self) -> str:
-        """Name of the cell.
-
-        >>> Cell(host=paper.HOSTS[0], sender="ours", acks="delayed").name
-        'Fig. 17, tcpsf, delayed ACKs'
-        """
-        return f"{self.host.figure}, {SHOWN[self.sender]}" + (
-            ", delayed ACKs" if self.acks == "delayed" else ""
-        )
-
-
-CELLS = (
-    *(Cell(host=host, sender=sender) for host in PATHS for sender in SENDERS),
-    *(Cell(host=ADAPTIVE, sender=sender, acks="delayed") for sender in SENDERS),
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Transfers:
     """Settings of a measurement."""
 
@@ -93,7 +53,7 @@ class Transfers:
     rate: float
     seed: int
     experiments: tuple[Experiment, ...]
-    """One experiment for each of `CELLS`."""
+    """One experiment for each of `transfer_cells.CELLS`."""
 
     @property
     def command(self) -> str:
@@ -144,9 +104,10 @@ def evaluate(
     progress: Told | None = None,
     found: Callable[[int], None] | None = None,
 ) -> tuple[Report, Mapping[str, Live]]:
-    """Run the experiments that ``store`` does not have and report on all; see `live.measured`."""
-    from tcpsf.reproduce.short_flows.sections import HEADLINE, sections
+    """Run the experiments that ``store`` does not have and report on all.
 
+    See `live_experiments.measured`.
+    """
     started = Started()
     lives = measured(
         wanted.experiments, measure=measure, store=store, progress=progress, found=found

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from tcpsf import stats
 from tcpsf.distribution import Distribution
 from tcpsf.errors import TcpsfError
+from tcpsf.evaluation.judge import exact
+from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.models import short_flows as sf
 from tcpsf.papers.short_flows_simulated import CLOSEST, TEXT, TRIALS, Assumptions, Point, network
-from tcpsf.reproduce.judge import exact
-from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.result import Batch, Provenance
 from tcpsf.summary import RunSummary
 

@@ -12,18 +12,18 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tcpsf import stats
+from tcpsf import stats, text
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import Axis, Figure, Row, Table, TableCell
+from tcpsf.evaluation.exhibit import Exhibit, Part, series
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Case, Runs
+from tcpsf.evaluation.watch import Rows
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_advantages as settings
-from tcpsf.report import text
-from tcpsf.report.evaluation import Axis, Figure, Row, Table, TableCell
-from tcpsf.reproduce import judge, measure
-from tcpsf.reproduce.exhibit import Exhibit, Part, series
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.plan import Case, Runs
+from tcpsf.reproduce import measure
 from tcpsf.reproduce.smart_framing.exhibit import DRAFT, FRAMED, JOURNAL, Setting, by_variant
 from tcpsf.reproduce.smart_framing.packet_sizes import Fate, PacketSizes
-from tcpsf.reproduce.watch import Rows
 from tcpsf.runs import run
 from tcpsf.scenario import Scenario
 from tcpsf.summary import RunSummary, Totals, mean_of

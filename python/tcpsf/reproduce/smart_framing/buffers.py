@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import Axis, Figure
+from tcpsf.evaluation.exhibit import Exhibit, Part, bars, series
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_figures as figures
-from tcpsf.report.evaluation import Axis, Figure
-from tcpsf.reproduce import judge, measure
-from tcpsf.reproduce.exhibit import Exhibit, Part, bars, series
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.plan import Case, Runs
+from tcpsf.reproduce import measure
 from tcpsf.reproduce.smart_framing.exhibit import FRAMED, GAIN, JOURNAL, SECONDS, Setting, unstable
 from tcpsf.summary import RunSummary
 

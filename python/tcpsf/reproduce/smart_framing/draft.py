@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from tcpsf import text
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.exhibit import Exhibit, Part
+from tcpsf.evaluation.judge import Finding
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_draft as draft
-from tcpsf.report import text
-from tcpsf.reproduce import judge, measure
-from tcpsf.reproduce.exhibit import Exhibit, Part
-from tcpsf.reproduce.judge import Finding
+from tcpsf.reproduce import measure
 from tcpsf.reproduce.smart_framing.exhibit import (
     DRAFT,
     FRAMED,

@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from tcpsf.papers import smart_framing as paper
-from tcpsf.papers import smart_framing_draft as draft
-from tcpsf.reproduce.evaluation import (
+from tcpsf.evaluation.evaluate import (
     Evaluation,
     Heading,
     chosen,
@@ -20,8 +18,10 @@ from tcpsf.reproduce.evaluation import (
     scale_of,
     seeds_of,
 )
-from tcpsf.reproduce.exhibit import Exhibit
-from tcpsf.reproduce.plan import Scale
+from tcpsf.evaluation.exhibit import Exhibit
+from tcpsf.evaluation.plan import Scale
+from tcpsf.papers import smart_framing as paper
+from tcpsf.papers import smart_framing_draft as draft
 from tcpsf.reproduce.smart_framing import (
     advantages,
     buffers,

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tcpsf import stats
+from tcpsf.evaluation.data import Axis, Figure, PublishedPoint, Row, Series, Table, TableCell
+from tcpsf.evaluation.exhibit import bars
+from tcpsf.evaluation.plan import Case
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_figures as figures
-from tcpsf.report.evaluation import Axis, Figure, PublishedPoint, Row, Series, Table, TableCell
 from tcpsf.reproduce import measure
-from tcpsf.reproduce.exhibit import bars
-from tcpsf.reproduce.plan import Case
 from tcpsf.scenario import Scenario
 from tcpsf.summary import RunSummary, completion_s, fast_percent
 

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import Axis, Figure, PublishedPoint
+from tcpsf.evaluation.exhibit import Exhibit, Part, series
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Runs
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_figures as figures
-from tcpsf.report.evaluation import Axis, Figure, PublishedPoint
-from tcpsf.reproduce import judge, measure
-from tcpsf.reproduce.exhibit import Exhibit, Part, series
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.plan import Runs
+from tcpsf.reproduce import measure
 from tcpsf.reproduce.smart_framing.exhibit import (
     FRAMED,
     GAIN,

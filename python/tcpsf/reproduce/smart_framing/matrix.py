@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import OWN, Axis, Figure, Row, Table, TableCell
+from tcpsf.evaluation.exhibit import Exhibit, Part, bars
+from tcpsf.evaluation.judge import Finding, above
+from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.papers import smart_framing as paper
-from tcpsf.report.evaluation import OWN, Axis, Figure, Row, Table, TableCell
-from tcpsf.reproduce import judge, measure
-from tcpsf.reproduce.claims import MIDDLE
-from tcpsf.reproduce.exhibit import Exhibit, Part, bars
-from tcpsf.reproduce.judge import Finding, above
-from tcpsf.reproduce.plan import Case, Runs
+from tcpsf.reproduce import measure
 from tcpsf.reproduce.smart_framing.exhibit import FRAMED, Setting
+from tcpsf.reproduce.smart_framing.table_1_claims import MIDDLE
 from tcpsf.summary import RunSummary, completion_s, fast_percent
 
 STACKS = (

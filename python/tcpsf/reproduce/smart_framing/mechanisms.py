@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import Row, Table, TableCell
+from tcpsf.evaluation.exhibit import Exhibit, Part
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Case, Runs
+from tcpsf.evaluation.watch import Rows
 from tcpsf.papers import smart_framing_mechanisms as paper
-from tcpsf.report.evaluation import Row, Table, TableCell
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import Exhibit, Part
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.reproduce.smart_framing.exhibit import JOURNAL, Setting
-from tcpsf.reproduce.watch import Rows
 from tcpsf.summary import RunSummary
 
 NOTICED = Rows(table="recoveries", columns=("time_s", "cause"))

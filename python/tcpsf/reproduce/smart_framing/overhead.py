@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import Row, Table, TableCell
+from tcpsf.evaluation.exhibit import Exhibit, Part
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Runs
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_figures as figures
-from tcpsf.report.evaluation import Row, Table, TableCell
-from tcpsf.reproduce import judge, measure
-from tcpsf.reproduce.exhibit import Exhibit, Part
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.plan import Runs
+from tcpsf.reproduce import measure
 from tcpsf.reproduce.smart_framing.exhibit import JOURNAL, Setting, by_variant
 from tcpsf.runs import run
 from tcpsf.summary import RunSummary, Totals, mean_of

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from tcpsf import text
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import Row, Table, TableCell
+from tcpsf.evaluation.exhibit import Exhibit, Part
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Runs
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_advantages as settings
-from tcpsf.report import text
-from tcpsf.report.evaluation import Row, Table, TableCell
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import Exhibit, Part
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.plan import Runs
 from tcpsf.reproduce.smart_framing.advantages import exact_rows, once
 from tcpsf.reproduce.smart_framing.exhibit import DRAFT, FRAMED, Setting
 

@@ -10,21 +10,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from tcpsf.errors import TcpsfError
+from tcpsf.evaluation.conclusion import conclude
+from tcpsf.evaluation.data import Report
+from tcpsf.evaluation.live_experiments import Measure, Started, Told, conditions, measured
 from tcpsf.live.experiment import Acks, Experiment, PathLoss, Through
 from tcpsf.live.sessions import Browsing
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_testbed as testbed
-from tcpsf.report.conclusion import conclude
-from tcpsf.report.evaluation import Report
-from tcpsf.reproduce.live import Measure, Started, Told, conditions, measured
+from tcpsf.reproduce.smart_framing.testbed_checks import beside_simulator
+from tcpsf.reproduce.smart_framing.testbed_read import Cell, Which
+from tcpsf.reproduce.smart_framing.testbed_report import HEADLINE, section
 from tcpsf.runs import run
 
 if TYPE_CHECKING:
     import polars as pl
 
     from tcpsf.live.result import Live, LiveStore
-
-Which = Literal["table-2", "table-3"]
 
 SENDERS = tuple(variant.sender for variant in paper.VARIANTS)
 
@@ -207,19 +208,6 @@ def setting_name(setting: testbed.Setting) -> str:
     return f"{setting.drop:.2f}, {setting.latency_ms} ms"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    """One path: the measured and the simulated flows."""
-
-    live: Live
-    simulated: Mapping[str, pl.DataFrame]
-    """Simulated flows by the sender's name.
-
-    The mapping is empty for a proxy and for connections with several objects. The simulator has
-    neither.
-    """
-
-
 def evaluate(
     wanted: Testbed,
     *,
@@ -230,11 +218,8 @@ def evaluate(
 ) -> tuple[Report, Mapping[str, Cell]]:
     """Run the experiments that ``store`` does not have, simulate them, and report on all.
 
-    See `live.measured`.
+    See `live_experiments.measured`.
     """
-    from tcpsf.reproduce.smart_framing.testbed_checks import beside_simulator
-    from tcpsf.reproduce.smart_framing.testbed_report import HEADLINE, section
-
     started = Started()
     lives = measured(
         wanted.experiments, measure=measure, store=store, progress=progress, found=found

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import OWN, Row, Section, Table, TableCell
 from tcpsf.live import measure
 from tcpsf.papers import smart_framing as paper
-from tcpsf.report.evaluation import OWN, Row, Section, Table, TableCell
-from tcpsf.reproduce import judge
-
-if TYPE_CHECKING:
-    from tcpsf.reproduce.smart_framing.testbed import Cell, Which
-
-Cells = Mapping[str, "Cell"]
+from tcpsf.reproduce.smart_framing.testbed_read import Cells, Which
 
 NEAR_PERCENT = 5.0
 """Tolerance in percentage points between the simulated and the live %FR."""

@@ -1,9 +1,10 @@
-"""Measured quantities of Tables II and III: flows and values of a sender by path."""
+"""Measured data of Tables II and III: flows and values of a sender by path."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 from tcpsf import stats
 from tcpsf.live import measure
@@ -12,12 +13,29 @@ from tcpsf.papers import smart_framing as paper
 if TYPE_CHECKING:
     import polars as pl
 
-    from tcpsf.reproduce.smart_framing.testbed import Cell
+    from tcpsf.live.result import Live
 
-Cells = Mapping[str, "Cell"]
+Which = Literal["table-2", "table-3"]
 
 CLASSIC = paper.CLASSIC
 FIXED = paper.FIXED_SIZE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One path: the measured and the simulated flows."""
+
+    live: Live
+    simulated: Mapping[str, pl.DataFrame]
+    """Simulated flows by the sender's name.
+
+    The mapping is empty for a proxy and for connections with several objects. The simulator has
+    neither.
+    """
+
+
+Cells = Mapping[str, Cell]
+"""Measured paths by name."""
 
 
 def flows_of(cells: Cells, variant: paper.Variant) -> dict[str, pl.DataFrame]:

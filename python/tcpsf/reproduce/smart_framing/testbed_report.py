@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tcpsf import stats
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import OWN, Axis, Figure, Row, Section, Table, TableCell
+from tcpsf.evaluation.exhibit import bars
+from tcpsf.evaluation.judge import Finding
 from tcpsf.live import measure
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_testbed as testbed
-from tcpsf.report.evaluation import OWN, Axis, Figure, Row, Section, Table, TableCell
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import bars
-from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.smart_framing import testbed_table_3
 from tcpsf.reproduce.smart_framing.exhibit import FRAMED
 from tcpsf.reproduce.smart_framing.testbed_checks import SHORT
@@ -23,6 +23,7 @@ from tcpsf.reproduce.smart_framing.testbed_read import (
     CLASSIC,
     FIXED,
     Cells,
+    Which,
     apart,
     by_path,
     flows_of,
@@ -30,8 +31,6 @@ from tcpsf.reproduce.smart_framing.testbed_read import (
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from tcpsf.reproduce.smart_framing.testbed import Which
 
 
 def section(which: Which, cells: Cells) -> Section:

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tcpsf import stats
-from tcpsf.live import measure
-from tcpsf.papers import smart_framing as paper
-from tcpsf.papers import smart_framing_testbed as testbed
-from tcpsf.report.evaluation import (
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import (
     OWN,
     Axis,
     Figure,
@@ -21,10 +19,12 @@ from tcpsf.report.evaluation import (
     Table,
     TableCell,
 )
-from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import bars
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.live import counted
+from tcpsf.evaluation.exhibit import bars
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.live_experiments import counted
+from tcpsf.live import measure
+from tcpsf.papers import smart_framing as paper
+from tcpsf.papers import smart_framing_testbed as testbed
 from tcpsf.reproduce.smart_framing.exhibit import FRAMED
 from tcpsf.reproduce.smart_framing.testbed_checks import SHORT
 from tcpsf.reproduce.smart_framing.testbed_read import CLASSIC, FIXED, Cells, apart, flows_of

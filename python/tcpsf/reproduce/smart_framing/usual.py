@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tcpsf import stats
+from tcpsf import stats, text
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import OWN, Axis, Figure, Point, Row, Series, Table, TableCell
+from tcpsf.evaluation.exhibit import Exhibit, Part
+from tcpsf.evaluation.judge import Finding
 from tcpsf.papers import smart_framing as paper
-from tcpsf.report import text
-from tcpsf.report.evaluation import OWN, Axis, Figure, Point, Row, Series, Table, TableCell
-from tcpsf.reproduce import claims, judge, measure
-from tcpsf.reproduce.exhibit import Exhibit, Part
-from tcpsf.reproduce.judge import Finding
+from tcpsf.reproduce import measure
+from tcpsf.reproduce.smart_framing import table_1_claims
 from tcpsf.reproduce.smart_framing.exhibit import (
     FRAMED,
     JOURNAL,
@@ -225,7 +226,7 @@ def _bottleneck(runs: ByVariant) -> Table:
 
 def _claims_of_table(runs: ByVariant) -> Iterator[Finding]:
     classes = range(1, len(paper.CLASS_BYTES) + 1)
-    yield from claims.findings(
+    yield from table_1_claims.findings(
         {
             key: [measure.each(of_variant, classes=(number,)) for number in classes]
             for key, of_variant in runs.items()

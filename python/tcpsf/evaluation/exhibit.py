@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tcpsf import stats
-from tcpsf.report.evaluation import Drawing, Figure, Point, PublishedPoint, Series, Table
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.plan import Case, Runs
+from tcpsf.evaluation.data import Drawing, Figure, Point, PublishedPoint, Series, Table
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.scenario import Scenario
 
 

@@ -1,6 +1,6 @@
 """Figures as a stand-alone SVG file for pages of the documentation, in light and dark.
 
-``python -m tcpsf.report.plate FOLDER`` draws the figures of the concept pages.
+``python -m tcpsf.pages.plate FOLDER`` draws the figures of the concept pages.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
+from tcpsf.evaluation.data import Figure
 from tcpsf.report import chart, marks
-from tcpsf.report.evaluation import Figure
 
 WIDTH = 400.0
 """Length of a figure's horizontal axis in pixels."""
@@ -100,10 +100,10 @@ def _shapes() -> Iterator[str]:
 
 def main() -> None:
     """Draw the figures of the concept pages into the folder that is given."""
-    from tcpsf.reproduce.models import best_framing_figures
+    from tcpsf.reproduce.closed_models import best_framing_figures
 
     if len(sys.argv) != 2:
-        sys.exit("usage: python -m tcpsf.report.plate FOLDER")
+        sys.exit("usage: python -m tcpsf.pages.plate FOLDER")
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     drawing = plate(

@@ -1,4 +1,4 @@
-"""Verdicts on the papers' claims: ``python -m tcpsf.report.claims FOLDER CLOSEST``.
+"""Verdicts on the papers' claims: ``python -m tcpsf.pages.claims FOLDER CLOSEST``.
 
 The program writes ``docs/reference/claims.md`` from two folders of reports. ``FOLDER`` is that of
 ``tcpsf reproduce all --full``. ``CLOSEST`` has one folder for each paper with other readings, made
@@ -19,7 +19,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from tcpsf.report import text
+from tcpsf import text
 from tcpsf.reproduce import catalogue
 
 VERDICTS = ("holds", "does not hold", "undecided")
@@ -30,8 +30,8 @@ READINGS = ("smart-framing", "packet-discard", "short-flows")
 INTRODUCTION = """\
 # Claims
 
-<!-- Written by `python -m tcpsf.report.claims` from the reports of `tcpsf reproduce all --full`
-and from `python/tcpsf/report/claims.toml`. -->
+<!-- Written by `python -m tcpsf.pages.claims` from the reports of `tcpsf reproduce all --full`
+and from `python/tcpsf/pages/claims.toml`. -->
 
 Each claim of the papers that can be measured is judged by `tcpsf reproduce PAPER`. The
 [evaluation](evaluation.md#how-claims-are-judged) says how. This page has the verdicts at full scale,
@@ -66,7 +66,7 @@ class Judgement:
 
 @cache
 def _content() -> Mapping[str, Any]:
-    file = resources.files("tcpsf.report").joinpath("claims.toml")
+    file = resources.files("tcpsf.pages").joinpath("claims.toml")
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
@@ -171,7 +171,7 @@ def _row(each: Judgement, closest: Judgement | None) -> str:
 def main(words: Sequence[str]) -> int:
     """Print the page; exit status 2 if a report is missing."""
     if len(words) != 2:
-        sys.stderr.write("usage: python -m tcpsf.report.claims FOLDER CLOSEST\n")
+        sys.stderr.write("usage: python -m tcpsf.pages.claims FOLDER CLOSEST\n")
         return 2
     try:
         sys.stdout.write(page(*map(Path, words)))

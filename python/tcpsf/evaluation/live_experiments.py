@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tcpsf import _core, stats
-from tcpsf.report import text
-from tcpsf.report.evaluation import OWN, ReportProvenance, Row, Section, Table, TableCell
-from tcpsf.reproduce import judge
+from tcpsf import _core, stats, text
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.data import OWN, ReportProvenance, Row, Section, Table, TableCell
 from tcpsf.runs import Progress
 
 if TYPE_CHECKING:

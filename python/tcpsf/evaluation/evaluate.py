@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 
 from tcpsf import _core
 from tcpsf.errors import TcpsfError, nearest
-from tcpsf.report.conclusion import conclude
-from tcpsf.report.evaluation import Report, ReportProvenance, Section, Shown
-from tcpsf.reproduce.exhibit import Exhibit, Part
-from tcpsf.reproduce.plan import Plan, Scale, make, plan
-from tcpsf.reproduce.store import Store
+from tcpsf.evaluation.conclusion import conclude
+from tcpsf.evaluation.data import Report, ReportProvenance, Section, Shown
+from tcpsf.evaluation.exhibit import Exhibit, Part
+from tcpsf.evaluation.plan import Plan, Scale, make, plan
+from tcpsf.evaluation.store import Store
 from tcpsf.runs import Progress
 
 

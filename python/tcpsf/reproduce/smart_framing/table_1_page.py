@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tcpsf import stats
-from tcpsf.papers import smart_framing as paper
-from tcpsf.report import table_1
-from tcpsf.report.evaluation import (
+from tcpsf.evaluation.data import (
     Axis,
     Figure,
     Point,
@@ -20,8 +18,10 @@ from tcpsf.report.evaluation import (
     Table,
     TableCell,
 )
+from tcpsf.papers import smart_framing as paper
 from tcpsf.report.evaluation_page import page
-from tcpsf.reproduce.table_1 import Cell, Table1
+from tcpsf.reproduce.smart_framing import table_1_text
+from tcpsf.reproduce.smart_framing.table_1 import Cell, Table1
 
 SOURCE = "Mellia et al. 2005, Table I"
 ABOUT = (
@@ -38,7 +38,7 @@ def as_html(result: Table1) -> str:
 
 def as_report(result: Table1) -> Report:
     """Arrange the table with a chart, the claims and the assumptions."""
-    title, *told = table_1.heading(result).splitlines()
+    title, *told = table_1_text.heading(result).splitlines()
     sections = _sections(result)
     return Report(
         title=f"{title}: simulated and published",
@@ -84,7 +84,7 @@ def _sections(result: Table1) -> tuple[Section, ...]:
                         "waited for the timer. A dash: no fast retransmit occurred."
                     ),
                     unit="%",
-                    ours=table_1.seen,
+                    ours=table_1_text.seen,
                     theirs=lambda cell: cell.fast_percent,
                 ),
             ),

@@ -10,15 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tcpsf.models import best_framing as bf
-from tcpsf.models import packet_discard as pd
-from tcpsf.models import short_flows as sf
-from tcpsf.models import smart_framing as small
-from tcpsf.models.sender import Detection
-from tcpsf.report import chains, model_sheets
-from tcpsf.report.evaluation import Axis, Figure, PublishedPoint, Report, Section, Series
-from tcpsf.report.model import LOSS, line, report
-from tcpsf.reproduce.judge import (
+from tcpsf.evaluation.data import Axis, Figure, PublishedPoint, Report, Section, Series
+from tcpsf.evaluation.judge import (
     Finding,
     Judged,
     Verdict,
@@ -30,6 +23,13 @@ from tcpsf.reproduce.judge import (
     is_exactly,
     is_within,
 )
+from tcpsf.models import best_framing as bf
+from tcpsf.models import packet_discard as pd
+from tcpsf.models import short_flows as sf
+from tcpsf.models import smart_framing as small
+from tcpsf.models.sender import Detection
+from tcpsf.report import chains, model_sheets
+from tcpsf.report.model import LOSS, line, report
 
 JOURNAL = "Mellia et al. 2005"
 DOCUMENTED = "The project's documentation lists the corrections on the page “The closed models”."

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-from tcpsf import stats
-from tcpsf.report import text
+from tcpsf import stats, text
 
 if TYPE_CHECKING:
-    from tcpsf.reproduce.judge import Finding
+    from tcpsf.evaluation.judge import Finding
 
 SCHEMA = "tcpsf.evaluation/2"
 
@@ -175,7 +174,7 @@ class Section(Plain):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusion(Plain):
-    """The three sentences at the top of a report, computed by `report.conclusion`."""
+    """The three sentences at the top of a report, computed by `evaluation.conclusion`."""
 
     found: str
     not_reproduced: str

@@ -6,10 +6,10 @@ import json
 import textwrap
 from collections.abc import Callable
 
-from tcpsf import stats
+from tcpsf import stats, text
 from tcpsf.papers import smart_framing as paper
-from tcpsf.report import evaluation_text, text
-from tcpsf.reproduce.table_1 import Cell, Table1
+from tcpsf.report import evaluation_text
+from tcpsf.reproduce.smart_framing.table_1 import Cell, Table1
 
 
 def as_text(result: Table1) -> str:

@@ -1,4 +1,4 @@
-"""Coverage of the papers by this project: ``python -m tcpsf.report.coverage``.
+"""Coverage of the papers by this project: ``python -m tcpsf.pages.coverage``.
 
 The program writes ``docs/reference/coverage.md``. Figures, tables and claims come from the
 exhibits, which are computed from very short runs: their titles, sources and claims do not depend on
@@ -20,14 +20,13 @@ from typing import Any
 
 import click
 
-from tcpsf import _core
+from tcpsf import _core, text
 from tcpsf.cli.app import app
+from tcpsf.evaluation.data import OWN, Report
+from tcpsf.evaluation.evaluate import evaluate
 from tcpsf.papers.smart_framing import web_scenario
-from tcpsf.report import text
-from tcpsf.report.evaluation import OWN, Report
 from tcpsf.reproduce import catalogue
-from tcpsf.reproduce.evaluation import evaluate
-from tcpsf.reproduce.models import model_section
+from tcpsf.reproduce.closed_models import model_section
 
 TREE = Path(__file__).resolve().parents[3]
 """Root of the source tree, if the package is an editable installation."""
@@ -42,7 +41,7 @@ SHORTEST = {
 INTRODUCTION = """\
 # Coverage
 
-<!-- Written by `python -m tcpsf.report.coverage` from the exhibits and `python/tcpsf/report/coverage.toml`. -->
+<!-- Written by `python -m tcpsf.pages.coverage` from the exhibits and `python/tcpsf/pages/coverage.toml`. -->
 
 What the papers have, and where it is here. An item is covered if it is implemented and, where it is
 a result, made again beside the published numbers. Whether a claim holds is another question, which
@@ -80,7 +79,7 @@ KINDS = ("only", "section", "part", "claim", "py", "sender", "option", "file", "
 
 def listed() -> dict[str, tuple[Listed, ...]]:
     """Read the list, by paper."""
-    content = resources.files("tcpsf.report").joinpath("coverage.toml").read_text(encoding="utf-8")
+    content = resources.files("tcpsf.pages").joinpath("coverage.toml").read_text(encoding="utf-8")
     return {
         paper: tuple(
             Listed(what, place, tuple(_names(names)), why)

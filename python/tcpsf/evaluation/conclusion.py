@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tcpsf.report import text
-from tcpsf.report.evaluation import OWN, Conclusion, Section
+from tcpsf import text
+from tcpsf.evaluation.data import OWN, Conclusion, Section
 
 if TYPE_CHECKING:
-    from tcpsf.reproduce.judge import Finding, Verdict
+    from tcpsf.evaluation.judge import Finding, Verdict
 
 CAUSES = 3
 """Maximum number of causes that a sentence names."""

@@ -15,9 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tcpsf import stats
+from tcpsf import stats, text
 from tcpsf.intervals import Ends, Same
-from tcpsf.report import text
 
 Verdict = Literal["holds", "does not hold", "undecided"]
 """``undecided``: the test's interval contains the threshold, or there are too few observations."""

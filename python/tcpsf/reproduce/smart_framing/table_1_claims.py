@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tcpsf import stats
+from tcpsf import stats, text
+from tcpsf.evaluation import judge
+from tcpsf.evaluation.judge import Finding, Judged, Verdict
 from tcpsf.papers import smart_framing as paper
-from tcpsf.report import text
-from tcpsf.reproduce import judge, measure
-from tcpsf.reproduce.judge import Finding, Judged, Verdict
+from tcpsf.reproduce import measure
 from tcpsf.summary import Totals, fast_percent, total
 
 ByClass = Mapping[str, Sequence[Sequence[Totals]]]

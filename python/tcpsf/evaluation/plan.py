@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from tcpsf.reproduce.store import Store, StoringFold, Watch, key_of
+from tcpsf.evaluation.store import Store, StoringFold, Watch, key_of
 from tcpsf.runs import Job, Progress, run_jobs
 from tcpsf.scenario import Scenario
 from tcpsf.summary import RunSummary

@@ -1,6 +1,6 @@
 """Scenario reference, generated from the scenario's own classes.
 
-The command is ``python -m tcpsf.report.scenario_reference``. A test fails when
+The command is ``python -m tcpsf.pages.scenario_reference``. A test fails when
 ``docs/reference/scenario.md`` differs from its output.
 """
 
@@ -19,7 +19,7 @@ from tcpsf.scenario.codec import Key, keys_of
 INTRODUCTION = """\
 # Scenario reference
 
-<!-- Written by `python -m tcpsf.report.scenario_reference` from the classes in `python/tcpsf/scenario/`. -->
+<!-- Written by `python -m tcpsf.pages.scenario_reference` from the classes in `python/tcpsf/scenario/`. -->
 
 A scenario is a network, what is sent through it, and for how long. It is written as a TOML file or built from the
 Python classes of the same names; both have the same keys (`from` is `from_` in Python). Unknown keys are refused.

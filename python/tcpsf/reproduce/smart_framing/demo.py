@@ -5,9 +5,8 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass, replace
 
-from tcpsf.papers import smart_framing as paper
-from tcpsf.report import ladder, table_1_page, text
-from tcpsf.report.evaluation import (
+from tcpsf import text
+from tcpsf.evaluation.data import (
     OWN,
     Conclusion,
     Drawing,
@@ -19,9 +18,12 @@ from tcpsf.report.evaluation import (
     Table,
     TableCell,
 )
-from tcpsf.report.table_1_page import ABOUT, SOURCE
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.table_1 import Table1
+from tcpsf.evaluation.judge import Finding
+from tcpsf.papers import smart_framing as paper
+from tcpsf.report import ladder
+from tcpsf.reproduce.smart_framing import table_1_page
+from tcpsf.reproduce.smart_framing.table_1 import Table1
+from tcpsf.reproduce.smart_framing.table_1_page import ABOUT, SOURCE
 
 WIDTH = 80
 TITLE = "TCP Smart Framing: one loss, and Table I"

@@ -13,13 +13,13 @@ from typing import Any, Literal
 
 from tcpsf import stats
 from tcpsf.errors import TcpsfError
+from tcpsf.evaluation.conclusion import conclude
+from tcpsf.evaluation.data import Conclusion, Section
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.plan import Scale
 from tcpsf.papers import smart_framing as paper
-from tcpsf.report.conclusion import conclude
-from tcpsf.report.evaluation import Conclusion, Section
 from tcpsf.reproduce import measure
-from tcpsf.reproduce.claims import findings
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.plan import Scale
+from tcpsf.reproduce.smart_framing.table_1_claims import findings
 from tcpsf.result import Provenance
 from tcpsf.runs import Job, Progress, run_jobs
 from tcpsf.scenario import Scenario

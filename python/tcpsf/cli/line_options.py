@@ -1,0 +1,90 @@
+"""Options of `tcpsf link` that describe the link, for both directions and for each."""
+
+from __future__ import annotations
+
+import click
+
+from tcpsf.cli.options import Option, together
+
+LINE_OPTIONS = {
+    "from": (
+        "FILE:LINK",
+        (
+            "Begin with a link of a scenario, e.g. scenarios/lossy-access.toml:access-down. Other "
+            "options replace its values."
+        ),
+    ),
+    "rate": ("RATE", "Transmission rate of the link, e.g. 10mbit.  [default: unlimited]"),
+    "delay": ("TIME", "One-way propagation delay, e.g. 20ms."),
+    "queue": (
+        "SIZE",
+        (
+            "Size of the queue: 150kB, 100packets, or 150kB/256B for a buffer of 256-byte chunks.  "
+            "[default: unlimited]"
+        ),
+    ),
+    "red": (
+        "MIN,MAX[,P]",
+        (
+            "Random early detection, e.g. 30kB,90kB,0.1 or 5packets,15packets. Marks ECN-capable "
+            "packets instead of dropping them."
+        ),
+    ),
+    "codel": (
+        "TARGET,TIME",
+        (
+            "Controlled delay (RFC 8289), e.g. 5ms,100ms. Marks ECN-capable packets instead of "
+            "dropping them."
+        ),
+    ),
+    "balanced": (
+        "LT,UT,GAP",
+        (
+            "Balanced packet discard, e.g. 0.4,0.9,25: drop a packet if more than the share LT of "
+            "--queue is in use, or UT for the connection's next GAP packets after a drop."
+        ),
+    ),
+    "loss": ("P", "Lose each packet with this probability: 0.01 or 1%."),
+    "loss-per-byte": ("P", "Loss probability of each byte; a packet is lost with 1-(1-P)^bytes."),
+    "loss-linear": (
+        "P@SIZE",
+        "Loss probability proportional to packet size, e.g. 0.01@1500B.",
+    ),
+    "loss-burst": ("P,RUN", "Lose the share P of packets, in bursts of RUN packets on average."),
+    "loss-mask": (
+        "1,0,...",
+        (
+            "Lose exactly these TCP segments with data: 1 is lost, 0 is not, and no segment after "
+            "the last."
+        ),
+    ),
+    "duplicate": ("P", "Send a packet twice with this probability."),
+    "corrupt": ("P", "Flip one bit of a packet with this probability."),
+    "path-mtu": (
+        "BYTES",
+        'Drop larger packets and send ICMP "too big"; packets without DF pass.',
+    ),
+    "reorder": (
+        "P,TIME",
+        (
+            "Delay a packet by an additional TIME with this probability, so that later packets "
+            "overtake it, e.g. 0.01,5ms."
+        ),
+    ),
+}
+"""Options of one direction of a link: by name, the metavariable and the help text."""
+
+
+def _three(name: str, metavar: str, text: str) -> Option:
+    """Make three options: one for both directions, and a hidden one for each direction."""
+    return together(
+        click.option(f"--{name}", metavar=metavar, help=text),
+        *(
+            click.option(f"--{direction}-{name}", metavar=metavar, hidden=True)
+            for direction in ("down", "up")
+        ),
+    )
+
+
+line_options = together(*(_three(name, *told) for name, told in LINE_OPTIONS.items()))
+"""Decorator that adds the options of both directions, and hidden ones of each direction."""
