@@ -45,4 +45,5 @@ pub use record::Record;
 pub use secret::Secret;
 pub use service::Service;
 pub use stack::{Checksums, Counters, OpenError, Stack};
+pub use tcp::CloseReason;
 pub use tuple::Tuple;

@@ -26,7 +26,7 @@ use tun::Error;
 use units::{Duration, Instant};
 
 use crate::config::StackConfig;
-use crate::event::{ConnectionId, EndReason, Event, EventKind};
+use crate::event::{ConnectionId, Event, EventKind};
 use crate::service::Service;
 use crate::stack::Stack;
 use crate::timers::Timers;
@@ -378,7 +378,7 @@ impl Service for Proxy {
             EventKind::Readable | EventKind::Writable => self.pump(stack, event.id, now),
             EventKind::Closed(ending) => {
                 if let Some(relay) = self.take(event.id)
-                    && ending != EndReason::Finished
+                    && !ending.is_finished()
                 {
                     // The upstream receives a reset, too.
                     let _ =

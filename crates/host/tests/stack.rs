@@ -4,7 +4,7 @@ mod common;
 
 use common::download::{Download, run, world};
 use common::{Fate, World, clean, config};
-use host::{Alternate, EndReason, Event, EventKind, Senders, Stack};
+use host::{Alternate, CloseReason, EndReason, Event, EventKind, Senders, Stack};
 use tcp::State;
 use units::{Duration, Instant};
 
@@ -15,12 +15,7 @@ fn download_completes_and_releases_all_state() {
     let mut download = Download::new(300_000);
     run(&mut world, &mut download, 30, clean);
     assert_eq!(download.got[&id], 300_000);
-    assert!(
-        download
-            .endings
-            .iter()
-            .all(|all| all.values().all(|ending| *ending == EndReason::Finished))
-    );
+    assert!(download.endings.iter().all(|all| all.values().all(|ending| ending.is_finished())));
     assert_eq!(download.endings[0].len(), 1);
     let records = world.server().take_records();
     assert_eq!(records.len(), 1);
@@ -77,7 +72,7 @@ fn closed_end_still_receives() {
     world.client().close(id, later);
     world.run(later + Duration::from_secs(10), clean, &mut user);
     assert_eq!(heard, b"at last");
-    assert_eq!(endings, [EndReason::Finished, EndReason::Finished]);
+    assert_eq!(endings, [EndReason::Tcp(CloseReason::Finished); 2]);
 }
 
 #[test]
@@ -288,7 +283,7 @@ fn connection_is_closed_before_its_slot_is_freed() {
     world.client().abort(id, now);
     let mut download = Download::new(0);
     run(&mut world, &mut download, 1, clean);
-    assert_eq!(download.endings[1][&id], EndReason::Aborted);
+    assert_eq!(download.endings[1][&id], EndReason::Tcp(CloseReason::Aborted));
     assert!(world.client().connection(id).is_none());
 }
 
@@ -311,7 +306,9 @@ fn abort_all_ends_every_connection() {
     world.server().abort_all(now);
     run(&mut world, &mut download, 5, clean);
     assert_eq!(world.server().connections(), 0);
-    assert!(download.endings[0].values().all(|ending| *ending == EndReason::Aborted));
+    assert!(
+        download.endings[0].values().all(|ending| *ending == EndReason::Tcp(CloseReason::Aborted))
+    );
     assert_eq!(download.endings[0].len(), 3);
 }
 
