@@ -1,3 +1,6 @@
+use link::{Balanced, CoDel, Measure, Probability, Red, Reorder};
+use units::Rate;
+
 use super::*;
 
 fn read(json: &str) -> Settings {
