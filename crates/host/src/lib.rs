@@ -21,6 +21,7 @@
 
 mod attach;
 mod config;
+mod connections;
 mod cookie;
 mod driver;
 mod event;
