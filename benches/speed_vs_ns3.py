@@ -37,8 +37,9 @@ LOSS_TOLERANCE = 0.2
 UTILISATION_TOLERANCE = 0.05
 
 
-# SACK and Limited Transmit, as in ns-3. Without Limited Transmit, completion times differ by a
-# third.
+# With SACK, ns-3 sends new data on the first two duplicate ACKs, as Limited Transmit does. Its
+# attribute LimitedTransmit is for connections without SACK only. Without Limited Transmit on our
+# side, completion times differ by a third.
 SENDER = "reno+sack+lt / full / iw=1"
 
 

@@ -8,7 +8,7 @@ The first sender is `models.packet_discard.reno_recovers`, which processes one a
 the other. The second sender is the simulator's TCP, with the losses as masks on its link.
 
 Each printed line is a statement about all patterns in windows up to the given size. The exit status
-is 1 if a statement does not hold.
+is 1 if a statement does not hold, and 2 if the windows are too small for the statements.
 """
 
 # ruff: noqa: T201 (this program prints its verdicts)
@@ -29,6 +29,8 @@ from tcpsf.models import packet_discard as pd
 
 RULES: tuple[pd.Rule, ...] = ("cwnd", "flight")
 MOST_LOSSES = 4
+FIRST_OF_THREE = 20
+"""Smallest window with a pattern that satisfies (3). The statements include such a window."""
 
 
 def main() -> int:
@@ -40,6 +42,11 @@ def main() -> int:
         "--window", type=int, default=24, help="largest window in segments [default: 24]"
     )
     most = parser.parse_args().window
+    if most < FIRST_OF_THREE:
+        parser.error(
+            f"argument --window: expected {FIRST_OF_THREE} segments or more, got {most}: "
+            "in smaller windows no pattern satisfies condition (3)"
+        )
     played = {(rule, window, lost): pd.reno_recovers(window, lost, ssthresh_rule=rule)
               for rule in RULES for window, lost in _patterns(most)}  # fmt: skip
     found: dict[tuple[str, int], Counter[bool]] = {}

@@ -301,6 +301,7 @@ Configure(const Options& options)
     const std::string base = "ns3::TcpSocketBase::";
     Config::SetDefault(base + "Sack", BooleanValue(options.sack));
     Config::SetDefault(base + "Timestamp", BooleanValue(false));
+    // No effect with SACK: then new data follows the first two duplicate acknowledgments anyway.
     Config::SetDefault(base + "LimitedTransmit", BooleanValue(false));
     Config::SetDefault(base + "MinRto", TimeValue(Seconds(1)));
     Config::SetDefault(base + "ClockGranularity", TimeValue(MilliSeconds(100)));

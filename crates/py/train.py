@@ -2,8 +2,8 @@
 
 maturin runs this program with an instrumented build. The scenarios are the example scenarios and
 the Smart Framing paper's network with each of its senders, at two loads and with two sets of timers.
-Two further runs have a return path that only delays; the paper's return path has a rate. The profile
-changes the speed of the extension and no result.
+One further run has the greedy flows only. Two further runs have a return path that only delays; the
+paper's return path has a rate. The profile changes the speed of the extension and no result.
 """
 
 from __future__ import annotations

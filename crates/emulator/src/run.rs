@@ -118,51 +118,16 @@ impl Emulation {
             .outside
             .as_deref()
             .map(|words| Program::background(words, &environment(&network.outside)));
-        let mut outside = outside.transpose()?;
-        let mut command = Program::foreground(&job.command, &environment(&network.inside))
+        let outside = outside.transpose()?;
+        let command = Program::foreground(&job.command, &environment(&network.inside))
             .map_err(EmulationError::Command)?;
+        let mut programs = Programs { command, outside, outside_exit_status: None };
         // Set after the start of programs, which would inherit it. With real-time priority, a
         // thread that never sleeps would block all others.
         let _first =
             if self.settings.spin.is_zero() { Priority::real_time() } else { Priority::highest() };
-        let mut outside_exit_status = None;
-        let mut deadline = Instant::NEVER;
-        let mut ended = clock.now();
-        let exit_status = loop {
-            pump.process_ready()?;
-            let to_poll = [
-                Some(&signals as _),
-                command.pidfd_to_poll(),
-                outside.as_ref().and_then(Program::pidfd_to_poll),
-            ];
-            // With empty links, only check for packets that have just arrived.
-            let over = command.known_status().is_some() && pump.is_empty();
-            let until = if over { Instant::ZERO } else { deadline };
-            let [signal, end, other_end] = pump.wait(to_poll, until)?;
-            if other_end && let Some(outside) = &mut outside {
-                let status = outside.status()?;
-                if command.known_status().is_none() {
-                    outside_exit_status = status;
-                }
-            }
-            while let Some(caught) = signal.then(|| signals.next()).flatten() {
-                if command.pidfd_to_poll().is_none() {
-                    // The command has ended, so the run only waits for packets: stop waiting.
-                    deadline = Instant::ZERO;
-                } else if caught.from_process {
-                    command.signal(caught.signal);
-                }
-            }
-            if end && command.status()?.is_some() {
-                ended = clock.now();
-                deadline = ended + DRAIN_TIMEOUT;
-            }
-            if let Some(status) = command.known_status()
-                && ((pump.is_empty() && !pump.is_readable()) || clock.now() >= deadline)
-            {
-                break status;
-            }
-        };
+        let (exit_status, ended) = programs.run(&mut pump, &signals, clock)?;
+        let Programs { outside, outside_exit_status, .. } = programs;
         let ([up, down], written) = pump.finish()?;
         if let Some(outside) = outside {
             outside.end(clock, TERMINATION_TIMEOUT)?;
@@ -189,6 +154,70 @@ impl Emulation {
         let epoch = clock.since_1970(Instant::ZERO);
         let trace = Trace::create(wanted, &self.settings, &self.network.ends, epoch);
         trace.map(Some).map_err(|source| unwritable(capture, source))
+    }
+}
+
+/// The programs of a run.
+struct Programs {
+    command: Program,
+    outside: Option<Program>,
+    /// The exit status of the program at the other end, if it ended before the command.
+    outside_exit_status: Option<i32>,
+}
+
+impl Programs {
+    /// Forwards packets and signals until the command has ended and the packets in the link have
+    /// arrived. Returns the exit status of the command and the time of its end.
+    fn run(
+        &mut self,
+        pump: &mut Pump,
+        signals: &Signals,
+        clock: Clock,
+    ) -> Result<(i32, Instant), EmulationError> {
+        let mut deadline = Instant::NEVER;
+        let mut ended = clock.now();
+        loop {
+            pump.process_ready()?;
+            let to_poll = [
+                Some(signals as _),
+                self.command.pidfd_to_poll(),
+                self.outside.as_ref().and_then(Program::pidfd_to_poll),
+            ];
+            // With empty links, only check for packets that have just arrived.
+            let over = self.command.known_status().is_some() && pump.is_empty();
+            let until = if over { Instant::ZERO } else { deadline };
+            let [signal, end, other_end] = pump.wait(to_poll, until)?;
+            if other_end {
+                self.take_outside_status()?;
+            }
+            while let Some(caught) = signal.then(|| signals.next()).flatten() {
+                if self.command.pidfd_to_poll().is_none() {
+                    // The command has ended, so the run only waits for packets: stop waiting.
+                    deadline = Instant::ZERO;
+                } else if caught.from_process {
+                    self.command.signal(caught.signal);
+                }
+            }
+            if end && self.command.status()?.is_some() {
+                ended = clock.now();
+                deadline = ended + DRAIN_TIMEOUT;
+            }
+            if let Some(status) = self.command.known_status()
+                && ((pump.is_empty() && !pump.is_readable()) || clock.now() >= deadline)
+            {
+                return Ok((status, ended));
+            }
+        }
+    }
+
+    /// Takes the exit status of the program at the other end. It counts while the command runs.
+    fn take_outside_status(&mut self) -> Result<(), EmulationError> {
+        let Some(outside) = &mut self.outside else { return Ok(()) };
+        let status = outside.status()?;
+        if self.command.known_status().is_none() {
+            self.outside_exit_status = status;
+        }
+        Ok(())
     }
 }
 

@@ -51,22 +51,8 @@ pub enum EventKind {
 /// Reasons for the end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EndReason {
-    /// Both ends closed and all data was acknowledged.
-    Finished,
-    /// The peer reset the connection.
-    ResetByPeer,
-    /// The peer refused the connection with a reset.
-    Refused,
-    /// The peer acknowledged nothing until the limit of retransmissions or of time was reached.
-    TimedOut,
-    /// The application aborted the connection.
-    Aborted,
-    /// The peer answered no keep-alive probe.
-    KeepAlive,
-    /// The peer acknowledged the FIN and then sent nothing until the FIN-WAIT-2 timeout.
-    FinWait2,
-    /// An ICMP error reported, before the connection was open, that the peer is unreachable.
-    Unreachable,
+    /// The connection ended for this reason of TCP.
+    Tcp(CloseReason),
     /// The idle limit was reached.
     Idle,
     /// The lifetime limit was reached.
@@ -76,34 +62,9 @@ pub enum EndReason {
 }
 
 impl EndReason {
-    /// All variants, in the order of their discriminants.
-    pub const ALL: [Self; 11] = [
-        Self::Finished,
-        Self::ResetByPeer,
-        Self::Refused,
-        Self::TimedOut,
-        Self::Aborted,
-        Self::KeepAlive,
-        Self::FinWait2,
-        Self::Unreachable,
-        Self::Idle,
-        Self::Lifetime,
-        Self::Evicted,
-    ];
-}
-
-impl From<CloseReason> for EndReason {
-    fn from(reason: CloseReason) -> Self {
-        match reason {
-            CloseReason::Finished => Self::Finished,
-            CloseReason::ResetByPeer => Self::ResetByPeer,
-            CloseReason::Refused => Self::Refused,
-            CloseReason::TimedOut => Self::TimedOut,
-            CloseReason::Aborted => Self::Aborted,
-            CloseReason::KeepAlive => Self::KeepAlive,
-            CloseReason::FinWait2 => Self::FinWait2,
-            CloseReason::Unreachable => Self::Unreachable,
-        }
+    /// Returns true if both ends closed and all data was acknowledged.
+    pub fn is_finished(self) -> bool {
+        self == Self::Tcp(CloseReason::Finished)
     }
 }
 
@@ -111,14 +72,14 @@ impl From<CloseReason> for EndReason {
 impl fmt::Display for EndReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::Finished => "finished",
-            Self::ResetByPeer => "reset-by-peer",
-            Self::Refused => "refused",
-            Self::TimedOut => "timed-out",
-            Self::Aborted => "aborted",
-            Self::KeepAlive => "keep-alive",
-            Self::FinWait2 => "fin-wait-2",
-            Self::Unreachable => "unreachable",
+            Self::Tcp(CloseReason::Finished) => "finished",
+            Self::Tcp(CloseReason::ResetByPeer) => "reset-by-peer",
+            Self::Tcp(CloseReason::Refused) => "refused",
+            Self::Tcp(CloseReason::TimedOut) => "timed-out",
+            Self::Tcp(CloseReason::Aborted) => "aborted",
+            Self::Tcp(CloseReason::KeepAlive) => "keep-alive",
+            Self::Tcp(CloseReason::FinWait2) => "fin-wait-2",
+            Self::Tcp(CloseReason::Unreachable) => "unreachable",
             Self::Idle => "idle",
             Self::Lifetime => "lifetime",
             Self::Evicted => "evicted",

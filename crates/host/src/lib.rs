@@ -21,6 +21,7 @@
 
 mod attach;
 mod config;
+mod connections;
 mod cookie;
 mod driver;
 mod event;
@@ -45,4 +46,5 @@ pub use record::Record;
 pub use secret::Secret;
 pub use service::Service;
 pub use stack::{Checksums, Counters, OpenError, Stack};
+pub use tcp::CloseReason;
 pub use tuple::Tuple;

@@ -10,7 +10,6 @@
 //! reported state is stored and considered valid until a call returns otherwise, so that a wait
 //! reports no state twice.
 
-use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -26,10 +25,10 @@ use tun::Error;
 use units::{Duration, Instant};
 
 use crate::config::StackConfig;
-use crate::event::{ConnectionId, EndReason, Event, EventKind};
+use crate::connections::{Connections, Entry};
+use crate::event::{ConnectionId, Event, EventKind};
 use crate::service::Service;
 use crate::stack::Stack;
-use crate::timers::Timers;
 
 /// Maximum number of bytes relayed to a peer before another connection is served.
 const QUANTUM: usize = 256 << 10;
@@ -54,13 +53,10 @@ pub struct Proxy {
     upstream: Vec<SocketAddr>,
     /// Maximum time for one address of the upstream to answer.
     connect_timeout: Duration,
-    /// Relays, by [`ConnectionId::index`].
-    relays: Vec<Option<Box<Relay>>>,
-    deadlines: Timers,
+    /// The backlog has the connections that have used up their quantum and have more to relay.
+    relays: Connections<Relay>,
     /// Epoll descriptor of all sockets.
     epoll: OwnedFd,
-    /// Connections that have used up their quantum and have more to relay.
-    backlog: VecDeque<ConnectionId>,
     chunk: Vec<u8>,
     counters: Relayed,
 }
@@ -82,7 +78,6 @@ pub struct Relayed {
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts of two directions")]
 struct Relay {
-    id: ConnectionId,
     socket: OwnedFd,
     /// Index of the upstream address being connected to; `None` once connected.
     connecting_to: Option<usize>,
@@ -90,8 +85,6 @@ struct Relay {
     upstream_readable: bool,
     /// The socket's send buffer is full.
     upstream_blocked: bool,
-    /// The connection is in the backlog.
-    in_backlog: bool,
     /// The upstream sends no more data.
     upstream_closed: bool,
     /// The upstream accepts no more data. Data from the peer is discarded.
@@ -101,8 +94,6 @@ struct Relay {
     upstream_failed: bool,
     /// The socket was shut down for writing after the peer's FIN.
     upstream_shut_down: bool,
-    deadline: Instant,
-    timer: Instant,
 }
 
 impl Proxy {
@@ -122,10 +113,8 @@ impl Proxy {
             port,
             upstream,
             connect_timeout,
-            relays: Vec::new(),
-            deadlines: Timers::default(),
+            relays: Connections::default(),
             epoll,
-            backlog: VecDeque::new(),
             chunk: vec![0; CHUNK],
             counters: Relayed::default(),
         })
@@ -134,10 +123,6 @@ impl Proxy {
     /// Totals so far.
     pub fn relayed(&self) -> &Relayed {
         &self.counters
-    }
-
-    fn take(&mut self, id: ConnectionId) -> Option<Box<Relay>> {
-        self.relays.get_mut(id.index())?.take_if(|relay| relay.id == id)
     }
 
     /// Starts to connect to the upstream's address at `index`, or to the first later one for which
@@ -158,30 +143,22 @@ impl Proxy {
             stack.abort(id, now);
             return;
         };
-        if self.relays.len() <= id.index() {
-            self.relays.resize_with(id.index() + 1, || None);
-        }
-        let mut relay = Box::new(Relay {
-            id,
+        let relay = Relay {
             socket,
             connecting_to: Some(index),
             upstream_readable: false,
             upstream_blocked: false,
-            in_backlog: false,
             upstream_closed: false,
             upstream_rejects: false,
             upstream_failed: false,
             upstream_shut_down: false,
-            deadline: now + self.connect_timeout,
-            timer: Instant::NEVER,
-        });
-        self.deadlines.set(id, &mut relay.timer, relay.deadline);
-        self.relays[id.index()] = Some(relay);
+        };
+        self.relays.insert(id, now + self.connect_timeout, relay);
     }
 
     /// Relays data in both directions for one peer, as far as possible.
     fn pump(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
-        let Some(mut relay) = self.take(id) else { return };
+        let Some(mut relay) = self.relays.take(id) else { return };
         if relay.connecting_to.is_none() {
             self.down(stack, &mut relay, now);
             let rejected_before = relay.upstream_rejects;
@@ -200,19 +177,16 @@ impl Proxy {
                 return;
             }
             relay.deadline = now + DRAIN_POLL;
-            self.deadlines.set(id, &mut relay.timer, relay.deadline);
         }
-        self.relays[id.index()] = Some(relay);
+        self.relays.put(relay);
     }
 
     /// Relays from the upstream to the peer.
-    fn down(&mut self, stack: &mut Stack, relay: &mut Relay, now: Instant) {
+    fn down(&mut self, stack: &mut Stack, relay: &mut Entry<Relay>, now: Instant) {
         let mut budget = QUANTUM;
         while relay.upstream_readable && !relay.upstream_closed {
             if budget == 0 {
-                if !std::mem::replace(&mut relay.in_backlog, true) {
-                    self.backlog.push_back(relay.id);
-                }
+                self.relays.defer(relay);
                 break;
             }
             let room = stack.writable(relay.id).min(CHUNK);
@@ -252,7 +226,7 @@ impl Proxy {
     }
 
     /// Relays from the peer to the upstream.
-    fn up(&mut self, stack: &mut Stack, relay: &mut Relay) {
+    fn up(&mut self, stack: &mut Stack, relay: &mut Entry<Relay>) {
         while relay.upstream_rejects || !relay.upstream_blocked {
             let [first, _] = stack.peek(relay.id);
             if first.is_empty() {
@@ -296,7 +270,7 @@ impl Proxy {
     ) {
         let index = usize::try_from(token_value & u64::from(u32::MAX)).unwrap_or(usize::MAX);
         // The relay may have ended, and its slot may have been reused.
-        let relay = self.relays.get_mut(index).and_then(Option::as_mut);
+        let relay = self.relays.get_at_mut(index);
         let Some(relay) = relay.filter(|relay| token(relay.id) == token_value) else { return };
         relay.upstream_readable |= flags.intersects(!EventFlags::OUT);
         relay.upstream_blocked &=
@@ -311,9 +285,9 @@ impl Proxy {
 
     /// Handles the result of a connection attempt to the upstream, including its timeout.
     fn on_connect_result(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
-        let Some(mut relay) = self.take(id) else { return };
+        let Some(mut relay) = self.relays.take(id) else { return };
         let Some(index) = relay.connecting_to else {
-            self.relays[id.index()] = Some(relay);
+            self.relays.put(relay);
             return;
         };
         let open = matches!(sockopt::socket_error(&relay.socket), Ok(Ok(())));
@@ -324,7 +298,7 @@ impl Proxy {
             self.counters.connected += 1;
             // The sender of the data has already applied its own buffering.
             let _ = sockopt::set_tcp_nodelay(&relay.socket, true);
-            self.relays[id.index()] = Some(relay);
+            self.relays.put(relay);
             self.pump(stack, id, now);
             return;
         }
@@ -333,11 +307,10 @@ impl Proxy {
             stack.abort(id, now);
             return;
         };
-        (relay.socket, relay.connecting_to, relay.deadline) =
-            (socket, Some(index), now + self.connect_timeout);
+        (relay.socket, relay.connecting_to) = (socket, Some(index));
+        relay.deadline = now + self.connect_timeout;
         relay.upstream_readable = false;
-        self.deadlines.set(id, &mut relay.timer, relay.deadline);
-        self.relays[id.index()] = Some(relay);
+        self.relays.put(relay);
     }
 }
 
@@ -377,8 +350,8 @@ impl Service for Proxy {
             EventKind::Accepted(_) => self.accept(stack, event.id, now),
             EventKind::Readable | EventKind::Writable => self.pump(stack, event.id, now),
             EventKind::Closed(ending) => {
-                if let Some(relay) = self.take(event.id)
-                    && ending != EndReason::Finished
+                if let Some(relay) = self.relays.take(event.id)
+                    && !ending.is_finished()
                 {
                     // The upstream receives a reset, too.
                     let _ =
@@ -390,33 +363,24 @@ impl Service for Proxy {
     }
 
     fn on_timeout(&mut self, stack: &mut Stack, now: Instant) {
-        while let Some((entry, id)) = self.deadlines.pop(now) {
-            let relay = self.relays.get_mut(id.index()).and_then(Option::as_mut);
-            let Some(relay) = relay.filter(|relay| relay.id == id && relay.timer == entry) else {
-                continue;
-            };
-            relay.timer = Instant::NEVER;
-            if relay.deadline <= now && relay.connecting_to.is_some() {
+        while let Some(id) = self.relays.next_due(now) {
+            let Some(relay) = self.relays.get_mut(id) else { continue };
+            if relay.connecting_to.is_some() {
                 self.on_connect_result(stack, id, now);
-            } else if relay.deadline <= now {
+            } else {
                 relay.deadline = Instant::NEVER;
                 self.pump(stack, id, now);
-            } else if relay.deadline < Instant::NEVER {
-                self.deadlines.set(id, &mut relay.timer, relay.deadline);
             }
         }
-        for _ in 0..self.backlog.len() {
-            let Some(id) = self.backlog.pop_front() else { break };
-            if let Some(mut relay) = self.take(id) {
-                relay.in_backlog = false;
-                self.relays[id.index()] = Some(relay);
+        for _ in 0..self.relays.turns() {
+            if let Some(id) = self.relays.next_turn() {
                 self.pump(stack, id, now);
             }
         }
     }
 
     fn next_timeout(&self) -> Instant {
-        if self.backlog.is_empty() { self.deadlines.next() } else { Instant::ZERO }
+        self.relays.next_timeout()
     }
 
     fn stop(&mut self, stack: &mut Stack, _now: Instant) {

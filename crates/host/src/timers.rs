@@ -44,6 +44,12 @@ impl Timers {
         }
     }
 
+    /// Number of entries, including stale ones.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.heap.len()
+    }
+
     /// Removes and returns the next entry that is due at `now`. It is valid only if its time equals
     /// the stored entry of the connection.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<(Instant, ConnectionId)> {

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use common::download::{Download, run, world};
 use common::{Fate, World, clean, config, tuple};
-use host::{EndReason, Event, EventKind, Senders, Stack};
+use host::{CloseReason, EndReason, Event, EventKind, Senders, Stack};
 use tcp::State;
 use units::{Duration, Instant};
 
@@ -22,7 +22,9 @@ fn closed_ports_send_resets_at_a_limited_rate() {
     run(&mut world, &mut download, 1, clean);
     let refused = download.endings[1].len();
     assert!((3..=6).contains(&refused), "{refused}");
-    assert!(download.endings[1].values().all(|&ending| ending == EndReason::Refused));
+    assert!(
+        download.endings[1].values().all(|&ending| ending == EndReason::Tcp(CloseReason::Refused))
+    );
     assert_eq!(world.server().counters().resets_sent, refused as u64);
     // The SYN is retransmitted after one second, and again after two more.
     run(&mut world, &mut download, 8, clean);
@@ -58,7 +60,7 @@ fn syn_cookies_admit_clients_beyond_the_half_open_limit() {
     assert_eq!(download.got[&id], 500_000);
     assert_eq!(world.server().counters().cookies_taken, 1);
     let record = world.server().take_records()[0];
-    assert_eq!((record.handshake, record.ending), (None, EndReason::Finished));
+    assert_eq!((record.handshake, record.ending), (None, EndReason::Tcp(CloseReason::Finished)));
     // The half-open connections time out.
     run(&mut world, &mut download, 3600, clean);
     assert_eq!(world.server().connections(), 0);
@@ -115,7 +117,7 @@ fn forged_acknowledgment_opens_no_connection() {
     // The cookie has expired, so the client's data is answered with a reset.
     world.client().write(id, b"hello", now).unwrap();
     run(&mut world, &mut download, 5, clean);
-    assert_eq!(download.endings[1][&id], EndReason::ResetByPeer);
+    assert_eq!(download.endings[1][&id], EndReason::Tcp(CloseReason::ResetByPeer));
     assert_eq!(world.server().counters().cookies_taken, 0);
 }
 
@@ -152,7 +154,7 @@ fn idle_connection_is_evicted_for_a_new_one() {
     assert_eq!(accepted, 4);
     assert!(
         endings.contains(&(0, 0, EndReason::Evicted))
-            && endings.contains(&(1, 0, EndReason::ResetByPeer))
+            && endings.contains(&(1, 0, EndReason::Tcp(CloseReason::ResetByPeer)))
     );
     assert_eq!(world.server().counters().evicted, 1);
     assert_eq!(world.server().connections(), 3);

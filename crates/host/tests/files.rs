@@ -81,20 +81,27 @@ fn files_arrive_whole_over_ipv4_and_ipv6_with_and_without_offload() {
     }
 }
 
-#[test]
-fn ranges_conditions_folders_and_errors() {
-    let scratch = Scratch::new("semantics");
+/// Serves a folder with files, folders, and symbolic links that lead out of the folder or not.
+fn serve_folder(name: &str, client: impl FnOnce(Client) + Send) {
+    let scratch = Scratch::new(name);
     scratch.write("a.txt", b"0123456789");
     scratch.write("<b>&c:d.html", b"<p>");
-    std::fs::create_dir(scratch.0.join("sub")).unwrap();
-    std::fs::create_dir(scratch.0.join("list")).unwrap();
+    std::fs::create_dir(scratch.0.join("sub")).expect("a folder of our own");
+    std::fs::create_dir(scratch.0.join("list")).expect("a folder of our own");
     scratch.write("sub/index.html", b"<h1>index</h1>");
     scratch.write("list/x", b"x");
-    std::os::unix::fs::symlink("../a.txt", scratch.0.join("sub/inside")).unwrap();
-    std::os::unix::fs::symlink("/etc/passwd", scratch.0.join("outside")).unwrap();
-    std::os::unix::fs::symlink("..", scratch.0.join("up")).unwrap();
-    serve_plain(&scratch, || {
-        let mut client = Client::connect(OURS);
+    std::os::unix::fs::symlink("../a.txt", scratch.0.join("sub/inside"))
+        .expect("a folder of our own");
+    std::os::unix::fs::symlink("/etc/passwd", scratch.0.join("outside"))
+        .expect("a folder of our own");
+    std::os::unix::fs::symlink("..", scratch.0.join("up")).expect("a folder of our own");
+    serve_plain(&scratch, || client(Client::connect(OURS)));
+}
+
+/// RFC 9110 §13 and §14
+#[test]
+fn ranges_and_conditions() {
+    serve_folder("ranges", |mut client| {
         let answer = client.get("/a.txt", "Range: bytes=2-4\r\n");
         assert_eq!((answer.status, &answer.body[..]), (206, &b"234"[..]));
         assert_eq!(answer.field("content-range"), Some("bytes 2-4/10"));
@@ -118,6 +125,12 @@ fn ranges_conditions_folders_and_errors() {
         assert_eq!((answer.status, &answer.body[..]), (206, &b"9"[..]));
         assert_eq!(client.get("/a.txt", "If-Range: \"x\"\r\nRange: bytes=-1\r\n").status, 200);
         assert_eq!(client.get("/a.txt", "If-Match: \"x\"\r\n").status, 412);
+    });
+}
+
+#[test]
+fn folders_have_listings() {
+    serve_folder("folders", |mut client| {
         assert_eq!(client.get("/sub/", "").body, b"<h1>index</h1>");
         assert_eq!(client.get("/sub/inside", "").body, b"0123456789");
         let answer = client.get("/sub", "");
@@ -140,6 +153,12 @@ fn ranges_conditions_folders_and_errors() {
             "{listing}"
         );
         assert_eq!(client.get("/%3Cb%3E%26c%3Ad.html", "").body, b"<p>");
+    });
+}
+
+#[test]
+fn missing_files_and_links_to_the_outside_are_not_found() {
+    serve_folder("missing", |mut client| {
         for missing in [
             "/no",
             "/a.txt/",
@@ -152,6 +171,12 @@ fn ranges_conditions_folders_and_errors() {
         ] {
             assert_eq!(client.get(missing, "").status, 404, "{missing}");
         }
+    });
+}
+
+#[test]
+fn methods_versions_and_bodies() {
+    serve_folder("methods", |mut client| {
         client.send("POST / HTTP/1.1\r\nHost: x\r\n\r\n");
         let answer = client.answer(true);
         assert_eq!((answer.status, answer.field("allow")), (405, Some("GET, HEAD")));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use common::download::{Download, run, world};
 use common::{Fate, config};
-use host::{EndReason, EventKind, Stack};
+use host::{EventKind, Stack};
 use proptest::prelude::*;
 use units::{Duration, Instant};
 
@@ -28,7 +28,7 @@ proptest! {
         let endings: BTreeMap<_, _> = download.endings[1].iter().collect();
         for (id, ending) in endings {
             let got = download.got.get(id).copied().unwrap_or(0);
-            prop_assert!(*ending != EndReason::Finished || got == size, "{} of {}", got, size);
+            prop_assert!(!ending.is_finished() || got == size, "{} of {}", got, size);
         }
         prop_assert_eq!(download.endings[1].len(), usize::from(clients));
         for host in &world.hosts {

@@ -4,7 +4,7 @@ mod common;
 
 use common::download::{Download, run, world};
 use common::{Fate, World, clean, config};
-use host::{Alternate, EndReason, Event, EventKind, Senders, Stack};
+use host::{Alternate, CloseReason, EndReason, Event, EventKind, Senders, Stack};
 use tcp::State;
 use units::{Duration, Instant};
 
@@ -15,12 +15,7 @@ fn download_completes_and_releases_all_state() {
     let mut download = Download::new(300_000);
     run(&mut world, &mut download, 30, clean);
     assert_eq!(download.got[&id], 300_000);
-    assert!(
-        download
-            .endings
-            .iter()
-            .all(|all| all.values().all(|ending| *ending == EndReason::Finished))
-    );
+    assert!(download.endings.iter().all(|all| all.values().all(|ending| ending.is_finished())));
     assert_eq!(download.endings[0].len(), 1);
     let records = world.server().take_records();
     assert_eq!(records.len(), 1);
@@ -77,7 +72,7 @@ fn closed_end_still_receives() {
     world.client().close(id, later);
     world.run(later + Duration::from_secs(10), clean, &mut user);
     assert_eq!(heard, b"at last");
-    assert_eq!(endings, [EndReason::Finished, EndReason::Finished]);
+    assert_eq!(endings, [EndReason::Tcp(CloseReason::Finished); 2]);
 }
 
 #[test]
@@ -138,77 +133,87 @@ fn timestamps_have_an_offset_per_tuple() {
     assert_ne!(other.wrapping_sub(again), 10_000);
 }
 
+/// Sends what host 1 has to send, after the device has completed the checksums and cut the large
+/// segments. Appends the packets. Returns the number of large segments.
+fn send_through_device(world: &mut World, sent: &mut Vec<Vec<u8>>) -> usize {
+    let now = world.now;
+    let mut packet = host::Outgoing::default();
+    let mut long = 0;
+    while world.hosts[0].poll_transmit(now, &mut packet) {
+        let (header, bytes) = packet.frame().split_first_chunk().expect("a header");
+        let (said, mut bytes) =
+            (wire::gso::Offload::from_bytes(header).expect("our header"), bytes.to_vec());
+        assert_eq!((said, &bytes[..]), (packet.offload, packet.bytes()));
+        if let Some(checksum) = said.checksum {
+            wire::gso::complete(&mut bytes, checksum).expect("the field is in the packet");
+        }
+        let Some(segmentation) = said.segmentation else {
+            sent.push(bytes);
+            continue;
+        };
+        long += 1;
+        let mut cutter = wire::gso::Cutter::new(&bytes, segmentation.size).expect("a TCP segment");
+        let mut piece = Vec::new();
+        while cutter.write_next(&mut piece) {
+            // The IPv4 identification has no meaning in packets that are not fragments (RFC 6864
+            // §4.1).
+            piece[4..6].fill(0);
+            piece[10..12].fill(0);
+            let field = wire::Checksum::of(&piece[..20]).field();
+            piece[10..12].copy_from_slice(&field.to_be_bytes());
+            sent.push(std::mem::take(&mut piece));
+        }
+    }
+    long
+}
+
+/// Downloads from a server with or without offload. Returns the packets that the server's device
+/// sends, and the number of large segments among those that the server gives to the device.
+fn packets_of_download(offload: bool) -> (Vec<Vec<u8>>, usize) {
+    let mut one = config(1);
+    one.offload = offload;
+    one.senders =
+        Senders::one("reno+sack / fs(n=4) / iw=rfc6928".parse().expect("a sender policy"));
+    let mut world = World::new(one, config(2));
+    world.server().listen(80);
+    world.connect(1000);
+    let mut download = Download::new(150_000);
+    let mut packets = Vec::new();
+    let mut long = 0;
+    let end = world.now + Duration::from_secs(20);
+    let mut packet = host::Outgoing::default();
+    while world.now < end {
+        let now = world.now;
+        let first = packets.len();
+        long += send_through_device(&mut world, &mut packets);
+        while let Some(event) = world.hosts[0].poll_event() {
+            download.on_event(&mut world.hosts[0], 0, event, now);
+        }
+        for packet in &packets[first..] {
+            world.hosts[1].receive(packet, host::Checksums::Verify, now);
+        }
+        let mut answers = Vec::new();
+        while world.hosts[1].poll_transmit(now, &mut packet) {
+            answers.push(packet.bytes().to_vec());
+        }
+        while let Some(event) = world.hosts[1].poll_event() {
+            download.on_event(&mut world.hosts[1], 1, event, now);
+        }
+        for packet in answers {
+            world.hosts[0].receive(&packet, host::Checksums::Verify, now);
+        }
+        world.now += Duration::from_millis(10);
+        world.hosts[0].on_timeout(world.now);
+        world.hosts[1].on_timeout(world.now);
+    }
+    assert_eq!(download.got.values().copied().collect::<Vec<_>>(), [150_000]);
+    (packets, long)
+}
+
 /// The segments cut by a device equal those sent without offload, byte by byte.
 #[test]
 fn segmentation_offload_gives_the_same_packets() {
-    let sent = |offload: bool| {
-        let mut one = config(1);
-        one.offload = offload;
-        one.senders = Senders::one("reno+sack / fs(n=4) / iw=rfc6928".parse().unwrap());
-        let mut world = World::new(one, config(2));
-        world.server().listen(80);
-        world.connect(1000);
-        let mut download = Download::new(150_000);
-        let mut packets = Vec::new();
-        let mut long = 0;
-        let end = world.now + Duration::from_secs(20);
-        let mut packet = host::Outgoing::default();
-        let mut inbound: Vec<Vec<u8>> = Vec::new();
-        while world.now < end {
-            let now = world.now;
-            while world.hosts[0].poll_transmit(now, &mut packet) {
-                let (header, bytes) = packet.frame().split_first_chunk().unwrap();
-                let (said, mut bytes) =
-                    (wire::gso::Offload::from_bytes(header).unwrap(), bytes.to_vec());
-                assert_eq!((said, &bytes[..]), (packet.offload, packet.bytes()));
-                if let Some(checksum) = said.checksum {
-                    wire::gso::complete(&mut bytes, checksum).unwrap();
-                }
-                let Some(segmentation) = said.segmentation else {
-                    packets.push(bytes.clone());
-                    inbound.push(bytes);
-                    continue;
-                };
-                long += 1;
-                let mut cutter = wire::gso::Cutter::new(&bytes, segmentation.size).unwrap();
-                let mut piece = Vec::new();
-                while cutter.write_next(&mut piece) {
-                    // The IPv4 identification has no meaning in packets that are not fragments (RFC
-                    // 6864 §4.1).
-                    piece[4..6].fill(0);
-                    piece[10..12].fill(0);
-                    let field = wire::Checksum::of(&piece[..20]).field();
-                    piece[10..12].copy_from_slice(&field.to_be_bytes());
-                    packets.push(piece.clone());
-                    inbound.push(std::mem::take(&mut piece));
-                }
-            }
-            while let Some(event) = world.hosts[0].poll_event() {
-                download.on_event(&mut world.hosts[0], 0, event, now);
-            }
-            if !inbound.is_empty() {
-                for packet in inbound.drain(..) {
-                    world.hosts[1].receive(&packet, host::Checksums::Verify, now);
-                }
-            }
-            let mut answers = Vec::new();
-            while world.hosts[1].poll_transmit(now, &mut packet) {
-                answers.push(packet.bytes().to_vec());
-            }
-            while let Some(event) = world.hosts[1].poll_event() {
-                download.on_event(&mut world.hosts[1], 1, event, now);
-            }
-            for packet in answers {
-                world.hosts[0].receive(&packet, host::Checksums::Verify, now);
-            }
-            world.now += Duration::from_millis(10);
-            world.hosts[0].on_timeout(world.now);
-            world.hosts[1].on_timeout(world.now);
-        }
-        assert_eq!(download.got.values().copied().collect::<Vec<_>>(), [150_000]);
-        (packets, long)
-    };
-    let ((plain, none), (cut, long)) = (sent(false), sent(true));
+    let ((plain, none), (cut, long)) = (packets_of_download(false), packets_of_download(true));
     assert!(none == 0 && long > 3, "{long}");
     assert_eq!(plain.len(), cut.len());
     assert!(plain == cut);
@@ -278,7 +283,7 @@ fn connection_is_closed_before_its_slot_is_freed() {
     world.client().abort(id, now);
     let mut download = Download::new(0);
     run(&mut world, &mut download, 1, clean);
-    assert_eq!(download.endings[1][&id], EndReason::Aborted);
+    assert_eq!(download.endings[1][&id], EndReason::Tcp(CloseReason::Aborted));
     assert!(world.client().connection(id).is_none());
 }
 
@@ -301,7 +306,9 @@ fn abort_all_ends_every_connection() {
     world.server().abort_all(now);
     run(&mut world, &mut download, 5, clean);
     assert_eq!(world.server().connections(), 0);
-    assert!(download.endings[0].values().all(|ending| *ending == EndReason::Aborted));
+    assert!(
+        download.endings[0].values().all(|ending| *ending == EndReason::Tcp(CloseReason::Aborted))
+    );
     assert_eq!(download.endings[0].len(), 3);
 }
 

@@ -212,16 +212,7 @@ fn run_in_namespace(transfer: &Transfer, program: &Path) -> Result<Live> {
     });
     let settings = Settings::from_json(&settings.to_string()).map_err(|e| e.to_string())?;
     let emulation = Emulation::new(&settings, false)?;
-    let outside = Interface::addresses()?
-        .into_iter()
-        .find(|a| a.prefix.address() == emulation.ends().outside);
-    let index = outside.ok_or("the link has no outer end")?.interface;
-    let interface = ["tcpsf0", "tcpsf1"].map(Interface::find).into_iter().flatten();
-    let interface = interface
-        .into_iter()
-        .find(|one| one.index() == index)
-        .ok_or("the link has no outer device")?;
-    interface.add_route(Prefix::new(CLIENT, 32).ok_or("an address has 32 bits")?)?;
+    add_route_to_client(emulation.ends().outside)?;
     let files = ["server", "client"].map(scratch);
     let over = AtomicBool::new(false);
     let report = std::thread::scope(|scope| -> Result<_> {
@@ -265,6 +256,18 @@ fn run_in_namespace(transfer: &Transfer, program: &Path) -> Result<Live> {
         error_median_s: worse(report.up.timing_error_median_s, report.down.timing_error_median_s),
         error_p99_s: worse(report.up.timing_error_p99_s, report.down.timing_error_p99_s),
     })
+}
+
+/// Routes the client's packets through the device that has the outer address of the link.
+fn add_route_to_client(outside: IpAddr) -> Result<()> {
+    let address = Interface::addresses()?.into_iter().find(|a| a.prefix.address() == outside);
+    let index = address.ok_or("the link has no outer end")?.interface;
+    let interface = ["tcpsf0", "tcpsf1"].map(Interface::find).into_iter().flatten();
+    let interface = interface
+        .into_iter()
+        .find(|one| one.index() == index)
+        .ok_or("the link has no outer device")?;
+    Ok(interface.add_route(Prefix::new(CLIENT, 32).ok_or("an address has 32 bits")?)?)
 }
 
 fn scratch(name: &str) -> PathBuf {

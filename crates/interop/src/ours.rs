@@ -255,8 +255,8 @@ impl Ours {
         self.open -= 1;
         let result = match (job.wrong, ending) {
             (Some(wrong), _) => Err(wrong.to_owned()),
-            (None, EndReason::Finished) if job.is_done() => Ok(()),
-            (None, EndReason::Finished) => Err("unfinished".to_owned()),
+            (None, ending) if ending.is_finished() && job.is_done() => Ok(()),
+            (None, ending) if ending.is_finished() => Err("unfinished".to_owned()),
             (None, ending) => Err(ending.to_string()),
         };
         self.tally.add(result, job.read);

@@ -12,7 +12,9 @@ use pyo3::prelude::*;
 use sim::tables::{Column, Nullable, time_s};
 use units::{Duration, Instant};
 
-use crate::host::{SNAP_LEN, duration, parsed_senders, refusal, refused, rto, text_column};
+use crate::host::{
+    SNAP_LEN, duration, ip_address, parsed_senders, refusal, refused, rto, text_column,
+};
 use crate::system_error;
 use crate::table::Table;
 
@@ -54,11 +56,7 @@ impl Fetch {
         offload: bool,
         body: Option<PathBuf>,
     ) -> PyResult<Self> {
-        let parsed = |text: String| {
-            text.parse::<IpAddr>()
-                .map_err(|_| refusal(format!("`{text}` is not an IP address"), None))
-        };
-        let asked = address.map(parsed).transpose()?;
+        let asked = address.as_deref().map(ip_address).transpose()?;
         let remote: SocketAddr = remote
             .parse()
             .map_err(|_| refusal(format!("`{remote}` is no address with a port"), None))?;

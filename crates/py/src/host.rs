@@ -2,7 +2,7 @@
 //! Ctrl-C in between.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use host::http::{FileServer, Folder, HttpLimits};
 use host::{Alternate, Driver, Limits, Proxy, Record, Senders, Service, StackConfig};
@@ -62,12 +62,8 @@ impl Host {
         folder: Option<PathBuf>,
         upstream: Option<Vec<String>>,
     ) -> PyResult<Self> {
-        let addresses = addresses
-            .iter()
-            .map(|text| {
-                text.parse().map_err(|_| refusal(format!("`{text}` is not an IP address"), None))
-            })
-            .collect::<PyResult<Vec<IpAddr>>>()?;
+        let addresses =
+            addresses.iter().map(|text| ip_address(text)).collect::<PyResult<Vec<_>>>()?;
         let mut config = StackConfig::new(Vec::new());
         config.mtu = mtu;
         config.limits = Limits::of_connections(max_connections);
@@ -77,38 +73,17 @@ impl Host {
             rto(duration("--rto-initial", rto_initial)?, duration("--rto-min", rto_min)?)?;
         config.limits.lifetime = duration("--lifetime", lifetime)?;
         let idle = duration("--idle-timeout", idle_timeout)?;
-        let connect = duration("--connect-timeout", connect_timeout)?;
-        if connect == Duration::ZERO {
-            let text = format!(
-                "`--connect-timeout {connect_timeout}` leaves an upstream no time to answer"
-            );
-            return Err(refusal(text, Some("name a time such as `10s`")));
-        }
+        let connect = time_to_connect(connect_timeout)?;
         let service: Box<dyn Service + Send + Sync> = match (folder, upstream) {
             (Some(path), _) => {
-                let folder = Folder::open(&path).map_err(|error| {
-                    let text = error.to_string();
-                    let text = text.split(" (os error").next().unwrap_or_default().to_lowercase();
-                    refusal(
-                        format!("cannot serve `{}`: {text}", path.display()),
-                        Some("name a folder"),
-                    )
-                })?;
+                let folder = served_folder(&path)?;
                 // The server, not the stack, ends connections that are idle between two requests.
                 config.limits.idle = config.limits.idle.max(idle + Duration::from_secs(60));
-                Box::new(FileServer::new(
-                    folder,
-                    port,
-                    HttpLimits { idle, ..HttpLimits::default() },
-                ))
+                let limits = HttpLimits { idle, ..HttpLimits::default() };
+                Box::new(FileServer::new(folder, port, limits))
             }
             (None, Some(upstream)) => {
-                let upstream = upstream
-                    .iter()
-                    .map(|text| {
-                        text.parse().map_err(|_| refusal(format!("`{text}` is no address"), None))
-                    })
-                    .collect::<PyResult<Vec<SocketAddr>>>()?;
+                let upstream = socket_addresses(&upstream)?;
                 config.limits.idle = idle;
                 Box::new(Proxy::new(port, upstream, connect).map_err(|e| refused(&e))?)
             }
@@ -279,6 +254,35 @@ pub(crate) fn text_column(words: impl Iterator<Item = String>) -> Column {
     distinct.dedup();
     let code = |word| distinct.binary_search(word).ok().and_then(|at| u32::try_from(at).ok());
     Column::Text { codes: all.iter().filter_map(code).collect(), names: names(distinct.clone()) }
+}
+
+pub(crate) fn ip_address(text: &str) -> PyResult<IpAddr> {
+    text.parse().map_err(|_| refusal(format!("`{text}` is not an IP address"), None))
+}
+
+fn socket_addresses(texts: &[String]) -> PyResult<Vec<SocketAddr>> {
+    let parsed =
+        |text: &String| text.parse().map_err(|_| refusal(format!("`{text}` is no address"), None));
+    texts.iter().map(parsed).collect()
+}
+
+/// Parses `--connect-timeout`, which must not be zero.
+fn time_to_connect(text: &str) -> PyResult<Duration> {
+    let time = duration("--connect-timeout", text)?;
+    if time == Duration::ZERO {
+        let text = format!("`--connect-timeout {text}` leaves an upstream no time to answer");
+        return Err(refusal(text, Some("name a time such as `10s`")));
+    }
+    Ok(time)
+}
+
+/// Opens the folder of a file server.
+fn served_folder(path: &Path) -> PyResult<Folder> {
+    Folder::open(path).map_err(|error| {
+        let text = error.to_string();
+        let text = text.split(" (os error").next().unwrap_or_default().to_lowercase();
+        refusal(format!("cannot serve `{}`: {text}", path.display()), Some("name a folder"))
+    })
 }
 
 pub(crate) fn parsed_senders(texts: &[String], alternate: Option<&str>) -> PyResult<Senders> {

@@ -109,67 +109,80 @@ fn cells_cut_through_the_port() {
     assert_eq!(run("")[0], after(2_113_680));
 }
 
+/// Returns the error and the hint of a scenario with these links.
+fn refused(links: &str) -> String {
+    let json = format!(
+        r#"{{"name": "x", "duration": "1s", "link": [{links}, {{"name": "back", "from": "d", "to": "s", "delay": "1ms"}}],
+            "workload": [{{"name": "w", "kind": "greedy", "from": "s", "to": "d", "flows": 1, "sender": "reno / full / iw=1"}}]}}"#
+    );
+    let scenario = Scenario::from_json(&json).expect("the keys are known");
+    let error = Plan::new(&scenario).expect_err(&json);
+    format!("{error} | {}", error.hint().unwrap_or("-"))
+}
+
+/// A link that leads to the port, with more keys.
+fn link_to_port(more: &str) -> String {
+    format!(r#"{{"name": "a", "from": "s", "to": "m", "rate": "1Mb/s"{more}}}"#)
+}
+
+/// A port, with more keys of its buffer.
+fn port(more: &str) -> String {
+    format!(
+        r#"{{"name": "p", "from": "m", "to": "d", "rate": "1Mb/s", "buffer": {{"cells": 9{more}}}}}"#
+    )
+}
+
 #[test]
-fn invalid_port_scenarios_are_refused() {
-    let refused = |links: &str| {
-        let json = format!(
-            r#"{{"name": "x", "duration": "1s", "link": [{links}, {{"name": "back", "from": "d", "to": "s", "delay": "1ms"}}],
-                "workload": [{{"name": "w", "kind": "greedy", "from": "s", "to": "d", "flows": 1, "sender": "reno / full / iw=1"}}]}}"#
-        );
-        let error = Plan::new(&Scenario::from_json(&json).unwrap()).unwrap_err();
-        format!("{error} | {}", error.hint().unwrap_or("-"))
-    };
-    let first = |buffer: &str| {
-        format!(r#"{{"name": "a", "from": "s", "to": "m", "rate": "1Mb/s"{buffer}}}"#)
-    };
-    let port = |more: &str| {
-        format!(
-            r#"{{"name": "p", "from": "m", "to": "d", "rate": "1Mb/s", "buffer": {{"cells": 9{more}}}}}"#
-        )
-    };
-    let both = |buffer: &str, more: &str| refused(&format!("{}, {}", first(buffer), port(more)));
+fn invalid_links_to_a_port_are_refused() {
+    let refused = |more: &str| refused(&format!("{}, {}", link_to_port(more), port("")));
     for (key, value) in [
         ("delay_changes", r#"[{"at": "1s", "delay": "1ms"}]"#),
         ("reorder", r#"{"probability": 0.1, "by": "1ms"}"#),
     ] {
         assert_eq!(
-            both(&format!(r#", "{key}": {value}"#), ""),
+            refused(&format!(r#", "{key}": {value}"#)),
             format!(
                 "link[0].{key}: does not go with cells that come in order: the link leads to the port `p` | -"
             )
         );
     }
     assert_eq!(
-        both(r#", "buffer": {"cells": 5}"#, ""),
+        refused(r#", "buffer": {"cells": 5}"#),
         "link[0].buffer.cells: a port cannot lead to another port, `p`: its cells are interleaved | put a link without a \
          buffer of `cells` between the two: there packets are whole"
     );
-    assert_eq!(
-        both("", r#", "packets": 5"#),
-        "link[1].buffer.packets: does not go with `cells` | a port has `cells` and `discard`"
-    );
-    assert_eq!(
-        both("", r#", "discard": {"policy": "epd"}"#),
-        "link[1].buffer.discard.threshold: missing; kind `epd` needs it | -"
-    );
-    assert_eq!(
-        both("", r#", "discard": {"policy": "ppd", "gap": 5}"#),
-        "link[1].buffer.discard.gap: does not belong to kind `ppd` | -"
-    );
-    assert_eq!(
-        both("", r#", "discard": {"policy": "bpd", "lower": 0.9, "upper": 0.4, "gap": 5}"#),
-        "link[1].buffer.discard.lower: balanced discard between 0.9 and 0.4 of the buffer is impossible: the first must not \
-         be above the second | -"
-    );
-    assert_eq!(
-        both("", r#", "discard": {"policy": "epd", "threshold": 40}"#),
-        "link[1].buffer.discard.threshold: 40.0 is not a share of the buffer, 0 to 1 | 0.4 is 40 % of it"
-    );
-    let fast = port("").replace(r#""rate": "1Mb/s", "#, "");
-    assert_eq!(
-        refused(&format!("{}, {fast}", first(""))),
-        "link[1].buffer.cells: needs a link with a `rate` | -"
-    );
+}
+
+#[test]
+fn invalid_ports_are_refused() {
+    let with_port = |port: &str| refused(&format!("{}, {port}", link_to_port("")));
+    for (more, error) in [
+        (
+            r#", "packets": 5"#,
+            "link[1].buffer.packets: does not go with `cells` | a port has `cells` and `discard`",
+        ),
+        (
+            r#", "discard": {"policy": "epd"}"#,
+            "link[1].buffer.discard.threshold: missing; kind `epd` needs it | -",
+        ),
+        (
+            r#", "discard": {"policy": "ppd", "gap": 5}"#,
+            "link[1].buffer.discard.gap: does not belong to kind `ppd` | -",
+        ),
+        (
+            r#", "discard": {"policy": "bpd", "lower": 0.9, "upper": 0.4, "gap": 5}"#,
+            "link[1].buffer.discard.lower: balanced discard between 0.9 and 0.4 of the buffer is impossible: the first must not \
+             be above the second | -",
+        ),
+        (
+            r#", "discard": {"policy": "epd", "threshold": 40}"#,
+            "link[1].buffer.discard.threshold: 40.0 is not a share of the buffer, 0 to 1 | 0.4 is 40 % of it",
+        ),
+    ] {
+        assert_eq!(with_port(&port(more)), error);
+    }
+    let without_rate = port("").replace(r#""rate": "1Mb/s", "#, "");
+    assert_eq!(with_port(&without_rate), "link[1].buffer.cells: needs a link with a `rate` | -");
 }
 
 /// A link that leads to a port delivers cells: packets with another next hop need a link of their

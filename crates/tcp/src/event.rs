@@ -21,7 +21,7 @@ pub enum Event {
 }
 
 /// Reason for the end of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CloseReason {
     /// Both ends closed, and everything was acknowledged.
     Finished,

@@ -190,19 +190,49 @@ impl Rig {
     /// Applies the named stimulus. Returns `None` if it is impossible, otherwise the result of the
     /// user call.
     fn meet(&mut self, stimulus: &str) -> Option<&'static str> {
+        if !self.is_possible(stimulus) {
+            return None;
+        }
+        if stimulus.ends_with("timeout") || stimulus.starts_with("timeouts") {
+            return self.wait(stimulus).then_some("");
+        }
+        if let Some(succeeded) = self.call(stimulus) {
+            self.drain();
+            return Some(if succeeded { "" } else { "refused" });
+        }
+        self.receive(stimulus);
+        Some("")
+    }
+
+    fn is_possible(&self, stimulus: &str) -> bool {
         let state = self.connection.state();
-        let all = self.ack_of_all();
-        let possible = match stimulus {
+        match stimulus {
             "SYN-ACK again" => state == State::Established,
             "FIN again" => self.peer_nxt == IRS + 2,
             "persist timeout" => state.is_synchronized() && state.accepts_writes(),
             "TIME-WAIT timeout" => state == State::TimeWait,
             _ => true,
-        };
-        if !possible {
-            return None;
         }
-        let answer = |succeeded: bool| Some(if succeeded { "" } else { "refused" });
+    }
+
+    /// Makes the named call of the user. Returns whether it succeeds; `None` for other stimuli.
+    fn call(&mut self, stimulus: &str) -> Option<bool> {
+        Some(match stimulus {
+            "connect" => self.connection.connect().is_ok(),
+            "listen" => self.connection.listen().is_ok(),
+            "write" => self.connection.write(50).is_ok(),
+            "close" => self.connection.close().is_ok(),
+            "abort" => {
+                self.connection.abort();
+                true
+            }
+            _ => return None,
+        })
+    }
+
+    /// Delivers the named segment of the peer.
+    fn receive(&mut self, stimulus: &str) {
+        let all = self.ack_of_all();
         match stimulus {
             "SYN" => self.feed(Control::Syn, 100, None, 0),
             "SYN-ACK" => self.feed(Control::Syn, 100, all.or(Some(1)), 0),
@@ -226,30 +256,25 @@ impl Rig {
             "RST in window" => self.feed(Control::Rst, 100, None, 0),
             "RST outside" => self.feed(Control::Rst, 20_000, None, 0),
             "no ACK bit" => self.feed(Control::None, 0, None, 100),
-            "connect" => {
-                return answer(self.connection.connect().is_ok()).inspect(|_| self.drain());
-            }
-            "listen" => return answer(self.connection.listen().is_ok()).inspect(|_| self.drain()),
-            "write" => return answer(self.connection.write(50).is_ok()).inspect(|_| self.drain()),
-            "close" => return answer(self.connection.close().is_ok()).inspect(|_| self.drain()),
-            "abort" => {
-                self.connection.abort();
-                self.drain();
-            }
-            "retransmission timeout" => {
+            other => panic!("no such stimulus: {other}"),
+        }
+    }
+
+    /// Waits for the named timeout. Returns false if it does not occur.
+    fn wait(&mut self, stimulus: &str) -> bool {
+        let state = self.connection.state();
+        let all = self.ack_of_all();
+        match stimulus {
+            "retransmission timeout" | "timeouts to the end" => {
                 let _ = self.connection.write(50);
                 self.drain();
                 if state == State::TimeWait || self.connection.next_timeout() == Instant::NEVER {
-                    return None;
+                    return false;
                 }
                 self.sent.clear();
                 self.timeout();
-            }
-            "timeouts to the end" => {
-                let _ = self.connection.write(50);
-                self.drain();
-                if state == State::TimeWait || self.connection.next_timeout() == Instant::NEVER {
-                    return None;
+                if stimulus == "retransmission timeout" {
+                    return true;
                 }
                 while self.connection.next_timeout() != Instant::NEVER {
                     self.sent.clear();
@@ -259,7 +284,7 @@ impl Rig {
             "delayed-ACK timeout" => {
                 self.feed(Control::None, 0, all.or(Some(1)), 100);
                 if self.connection.next_timeout() > self.now + Duration::from_millis(200) {
-                    return None;
+                    return false;
                 }
                 self.sent.clear();
                 self.timeout();
@@ -274,7 +299,7 @@ impl Rig {
             "TIME-WAIT timeout" => self.timeout(),
             other => panic!("no such stimulus: {other}"),
         }
-        Some("")
+        true
     }
 }
 

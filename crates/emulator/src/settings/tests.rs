@@ -1,3 +1,6 @@
+use link::{Balanced, CoDel, Measure, Probability, Red, Reorder};
+use units::Rate;
+
 use super::*;
 
 fn read(json: &str) -> Settings {
@@ -82,7 +85,6 @@ fn every_way_to_write_a_queue_and_a_loss_is_read() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "a list of cases")]
 fn errors_name_the_option_as_written() {
     for (json, wanted) in [
         (
@@ -92,28 +94,6 @@ fn errors_name_the_option_as_written() {
         (
             r#"{"both": {"delay": "20"}}"#,
             "`--delay 20`: `20` is not a duration such as `20ms` or `1.5s`",
-        ),
-        (
-            r#"{"both": {"loss": "2"}}"#,
-            "`--loss 2`: 2 is not a probability: it must lie between 0 and 1",
-        ),
-        (r#"{"both": {"loss": "x"}}"#, "`--loss x`: `x` is not a probability"),
-        (
-            r#"{"both": {"loss": "nan"}}"#,
-            "`--loss nan`: NaN is not a probability: it must lie between 0 and 1",
-        ),
-        (r#"{"down": {"loss-mask": "1,2"}}"#, "`--down-loss-mask 1,2`: `2` is neither 0 nor 1"),
-        (
-            r#"{"both": {"loss": "0", "loss-mask": "1"}}"#,
-            "`--loss 0`: there is `--loss-mask` as well",
-        ),
-        (
-            r#"{"both": {"rate": "1mbit", "queue": "10B"}}"#,
-            "`--queue 10B`: it cannot hold a packet of 1500 bytes, and would drop each of them",
-        ),
-        (
-            r#"{"down": {"rate": "1mbit", "queue": "2kB/1001B"}, "mtu": 1400}"#,
-            "`--down-queue 2kB/1001B`: it cannot hold a packet of 1400 bytes, and would drop each of them",
         ),
         (
             r#"{"both": {"rate": "1MB/s"}}"#,
@@ -129,19 +109,74 @@ fn errors_name_the_option_as_written() {
         ),
         (r#"{"spin": "10h"}"#, "`--spin 10h`: `10h` is more than 1s, the most that there is"),
         (
-            r#"{"both": {"queue": "9kB"}}"#,
-            "`--queue 9kB`: packets never wait where there is no rate",
-        ),
-        (
             r#"{"up": {"path-mtu": "60"}}"#,
             "`--up-path-mtu 60`: it must be a number of bytes, 68 to 65535",
         ),
         (r#"{"spin": "9"}"#, "`--spin 9`: `9` is not a duration such as `20ms` or `1.5s`"),
         (r#"{"mtu": 576}"#, "`--mtu 576`: it must be 1280 to 65535"),
         (
+            r#"{"both": {"reorder": "0.5"}}"#,
+            "`--reorder 0.5`: it is not a probability and an extra delay, such as `0.01,5ms`",
+        ),
+    ] {
+        assert_eq!(refused(json), wanted);
+    }
+    assert!(refused(r#"{"both": {"speed": "1"}}"#).contains("unknown field `speed`"));
+}
+
+#[test]
+fn errors_name_the_loss() {
+    for (json, wanted) in [
+        (
+            r#"{"both": {"loss": "2"}}"#,
+            "`--loss 2`: 2 is not a probability: it must lie between 0 and 1",
+        ),
+        (r#"{"both": {"loss": "x"}}"#, "`--loss x`: `x` is not a probability"),
+        (
+            r#"{"both": {"loss": "nan"}}"#,
+            "`--loss nan`: NaN is not a probability: it must lie between 0 and 1",
+        ),
+        (r#"{"down": {"loss-mask": "1,2"}}"#, "`--down-loss-mask 1,2`: `2` is neither 0 nor 1"),
+        (
+            r#"{"both": {"loss": "0", "loss-mask": "1"}}"#,
+            "`--loss 0`: there is `--loss-mask` as well",
+        ),
+        (
+            r#"{"both": {"loss-burst": "0.9,1"}}"#,
+            "`--loss-burst 0.9,1`: a mean loss of 0.9 in runs of 1 packets is impossible: at least one packet arrives between two runs; the mean run must be at least 9.000000000000002",
+        ),
+    ] {
+        assert_eq!(refused(json), wanted);
+    }
+}
+
+#[test]
+fn errors_name_the_queue() {
+    for (json, wanted) in [
+        (
+            r#"{"both": {"rate": "1mbit", "queue": "10B"}}"#,
+            "`--queue 10B`: it cannot hold a packet of 1500 bytes, and would drop each of them",
+        ),
+        (
+            r#"{"down": {"rate": "1mbit", "queue": "2kB/1001B"}, "mtu": 1400}"#,
+            "`--down-queue 2kB/1001B`: it cannot hold a packet of 1400 bytes, and would drop each of them",
+        ),
+        (
+            r#"{"both": {"queue": "9kB"}}"#,
+            "`--queue 9kB`: packets never wait where there is no rate",
+        ),
+        (
             r#"{"both": {"rate": "1mbit", "queue": "9kB/20kB"}}"#,
             "`--queue 9kB/20kB`: a chunk of 20000 bytes does not fit in a buffer of 9000 bytes",
         ),
+    ] {
+        assert_eq!(refused(json), wanted);
+    }
+}
+
+#[test]
+fn errors_name_the_queue_discipline() {
+    for (json, wanted) in [
         (
             r#"{"both": {"rate": "1mbit", "red": "9kB,5packets"}}"#,
             "`--red 9kB,5packets`: one threshold is in packets, the other is not",
@@ -174,17 +209,13 @@ fn errors_name_the_option_as_written() {
             r#"{"both": {"rate": "1mbit", "queue": "9kB", "balanced": "0.4,0.9"}}"#,
             "`--balanced 0.4,0.9`: it is not two shares of the queue and a number of packets, such as `0.4,0.9,25`",
         ),
-        (
-            r#"{"both": {"reorder": "0.5"}}"#,
-            "`--reorder 0.5`: it is not a probability and an extra delay, such as `0.01,5ms`",
-        ),
-        (
-            r#"{"both": {"loss-burst": "0.9,1"}}"#,
-            "`--loss-burst 0.9,1`: a mean loss of 0.9 in runs of 1 packets is impossible: at least one packet arrives between two runs; the mean run must be at least 9.000000000000002",
-        ),
     ] {
         assert_eq!(refused(json), wanted);
     }
+}
+
+#[test]
+fn discipline_of_a_direction_replaces_that_of_both() {
     let own = read(
         r#"{"both": {"rate": "1mbit", "red": "9kB,20kB"}, "up": {"codel": "5ms,100ms"}, "down": {"red": "none"}}"#,
     );
@@ -193,7 +224,6 @@ fn errors_name_the_option_as_written() {
         "a direction of its own goes before both"
     );
     assert_eq!(own.down.link.discipline, Discipline::DropTail);
-    assert!(refused(r#"{"both": {"speed": "1"}}"#).contains("unknown field `speed`"));
 }
 
 fn template(link: LinkConfig) -> Template {

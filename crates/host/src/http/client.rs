@@ -10,10 +10,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use units::{Duration, Instant};
 
+use crate::connections::Connections;
 use crate::event::{ConnectionId, Event, EventKind};
 use crate::service::Service;
 use crate::stack::{OpenError, Stack};
-use crate::timers::Timers;
 use crate::tuple::Tuple;
 
 mod outcome;
@@ -52,9 +52,7 @@ pub struct Fetcher {
     /// The body of each response is written here.
     body: Option<File>,
     body_error: Option<io::Error>,
-    /// Requests by [`ConnectionId::index`].
-    fetches: Vec<Option<Fetch>>,
-    deadlines: Timers,
+    fetches: Connections<Fetch>,
     port: u16,
     /// The time at which the first requests start; [`Instant::NEVER`] once they have started.
     begin_at: Instant,
@@ -69,15 +67,12 @@ pub struct Fetcher {
 /// A request in progress.
 #[derive(Debug)]
 struct Fetch {
-    id: ConnectionId,
     found: Fetched,
     /// Number of request bytes written.
     written: usize,
     /// The head of the response received so far; empty once it is complete.
     head: Vec<u8>,
     body: Body,
-    deadline: Instant,
-    timer: Instant,
 }
 
 impl Fetcher {
@@ -95,8 +90,7 @@ impl Fetcher {
             request: request.into_bytes(),
             body,
             body_error: None,
-            fetches: Vec::new(),
-            deadlines: Timers::default(),
+            fetches: Connections::default(),
             port: FIRST_PORT,
             begin_at: Instant::NEVER,
             started: 0,
@@ -160,34 +154,22 @@ impl Fetcher {
     }
 
     fn begin(&mut self, stack: &Stack, id: ConnectionId, now: Instant) {
-        if self.fetches.len() <= id.index() {
-            self.fetches.resize_with(id.index() + 1, || None);
-        }
-        let deadline = now + self.config.timeout;
-        let mut fetch = Fetch {
-            id,
+        let fetch = Fetch {
             found: Fetched::started(id.serial(), stack.sender(id).unwrap_or(0), now),
             written: 0,
             head: Vec::new(),
             body: Body::Head,
-            deadline,
-            timer: Instant::NEVER,
         };
-        self.deadlines.set(id, &mut fetch.timer, deadline);
-        self.fetches[id.index()] = Some(fetch);
+        self.fetches.insert(id, now + self.config.timeout, fetch);
         self.open += 1;
-    }
-
-    fn fetch(&mut self, id: ConnectionId) -> Option<&mut Fetch> {
-        self.fetches.get_mut(id.index()).and_then(Option::as_mut).filter(|fetch| fetch.id == id)
     }
 
     /// Writes the rest of the request.
     fn write(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
-        let Some(written) = self.fetch(id).map(|fetch| fetch.written) else { return };
+        let Some(written) = self.fetches.get_mut(id).map(|fetch| fetch.written) else { return };
         // An ended connection has an event of its own.
         let taken = stack.write(id, &self.request[written..], now).unwrap_or(0);
-        if let Some(fetch) = self.fetch(id) {
+        if let Some(fetch) = self.fetches.get_mut(id) {
             fetch.written += taken;
         }
     }
@@ -195,11 +177,7 @@ impl Fetcher {
     /// Reads the received part of the response.
     fn read(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
         let outcome = loop {
-            let Some(fetch) =
-                self.fetches.get_mut(id.index()).and_then(Option::as_mut).filter(|f| f.id == id)
-            else {
-                return;
-            };
+            let Some(fetch) = self.fetches.get_mut(id) else { return };
             let [bytes, _] = stack.peek(id);
             if bytes.is_empty() {
                 break match fetch.body {
@@ -236,11 +214,7 @@ impl Fetcher {
     /// Ends a request and its connection: with a close if the response is complete, otherwise with
     /// a reset.
     fn finish(&mut self, stack: &mut Stack, id: ConnectionId, outcome: Outcome, now: Instant) {
-        let fetch = self
-            .fetches
-            .get_mut(id.index())
-            .and_then(|fetch| fetch.take_if(|fetch| fetch.id == id));
-        let Some(fetch) = fetch else { return };
+        let Some(fetch) = self.fetches.take(id) else { return };
         self.open -= 1;
         self.record_result(Fetched { end: now, outcome, ..fetch.found });
         if outcome == Outcome::Complete {
@@ -295,7 +269,7 @@ impl Service for Fetcher {
         let id = event.id;
         match event.kind {
             EventKind::Connected => {
-                if let Some(fetch) = self.fetch(id) {
+                if let Some(fetch) = self.fetches.get_mut(id) {
                     fetch.found.connected = Some(now);
                 }
                 self.write(stack, id, now);
@@ -312,30 +286,18 @@ impl Service for Fetcher {
             self.begin_at = Instant::NEVER;
             self.start_requests(stack, now);
         }
-        while let Some((at, id)) = self.deadlines.pop(now) {
-            let Some(fetch) = self.fetch(id).filter(|fetch| fetch.timer == at) else { continue };
-            fetch.timer = Instant::NEVER;
-            if fetch.deadline <= now {
-                self.finish(stack, id, Outcome::TimedOut, now);
-            }
+        while let Some(id) = self.fetches.next_due(now) {
+            self.finish(stack, id, Outcome::TimedOut, now);
         }
-        let fetches = &self.fetches;
-        let current = |at, id: ConnectionId| {
-            fetches
-                .get(id.index())
-                .and_then(Option::as_ref)
-                .is_some_and(|fetch| fetch.id == id && fetch.timer == at)
-        };
-        self.deadlines.sweep(self.open, current);
     }
 
     fn next_timeout(&self) -> Instant {
-        self.deadlines.next().min(self.begin_at)
+        self.fetches.next_timeout().min(self.begin_at)
     }
 
     fn stop(&mut self, stack: &mut Stack, now: Instant) {
         self.stopping = true;
-        let open: Vec<ConnectionId> = self.fetches.iter().flatten().map(|fetch| fetch.id).collect();
+        let open: Vec<_> = self.fetches.iter().map(|fetch| fetch.id).collect();
         for id in open {
             self.finish(stack, id, Outcome::Incomplete, now);
         }
@@ -355,13 +317,10 @@ mod tests {
         let text = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello and more";
         for size in 1..text.len() {
             let mut fetch = Fetch {
-                id: ConnectionId { serial: 0, index: 0 },
                 found: Fetched::started(0, 0, Instant::ZERO),
                 written: 0,
                 head: Vec::new(),
                 body: Body::Head,
-                deadline: Instant::NEVER,
-                timer: Instant::NEVER,
             };
             let body: Vec<u8> =
                 text.chunks(size).flat_map(|part| fetch.take(part).unwrap().to_vec()).collect();

@@ -1,4 +1,7 @@
 //! HTTP dates (RFC 9110 §5.6.7), from and to seconds since 1970.
+//!
+//! The crate `httpdate` 1.0.3 has no format for listings, panics on file times after the year 9999,
+//! and refuses leap seconds.
 
 const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 const MONTHS: [&str; 12] =

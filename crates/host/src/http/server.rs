@@ -13,10 +13,10 @@ use super::files::Folder;
 use super::listing::Names;
 use super::request::{self, Body, Method, Refusal};
 use super::response::Status;
+use crate::connections::{Connections, Entry};
 use crate::event::{ConnectionId, Event, EventKind};
 use crate::service::Service;
 use crate::stack::Stack;
-use crate::timers::Timers;
 
 use exchange::{Exchange, Phase};
 use send::CHUNK;
@@ -62,11 +62,8 @@ pub struct FileServer {
     names: Names,
     port: u16,
     limits: HttpLimits,
-    /// Exchanges by [`ConnectionId::index`].
-    exchanges: Vec<Option<Box<Exchange>>>,
-    deadlines: Timers,
-    /// Connections that have used up their quantum and have more to send.
-    backlog: VecDeque<ConnectionId>,
+    /// The backlog has the connections that have used up their quantum and have more to send.
+    exchanges: Connections<Exchange>,
     /// Connections whose listing waits until the rate limit allows its names to be read, in order
     /// of arrival.
     names_queue: VecDeque<ConnectionId>,
@@ -92,9 +89,7 @@ impl FileServer {
             names: Names::new(),
             port,
             limits,
-            exchanges: Vec::new(),
-            deadlines: Timers::default(),
-            backlog: VecDeque::new(),
+            exchanges: Connections::default(),
             names_queue: VecDeque::new(),
             chunk: vec![0; CHUNK],
             served: Served::default(),
@@ -119,25 +114,20 @@ impl FileServer {
             let listing = exchange.listing.as_ref().map_or(0, |listing| listing.held_bytes());
             exchange.text.capacity() + listing
         };
-        self.exchanges.iter().flatten().map(|exchange| held(exchange)).sum()
+        self.exchanges.iter().map(|exchange| held(exchange)).sum()
     }
 
     fn pump(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
-        let Some(mut exchange) = self.take(id) else { return };
+        let Some(mut exchange) = self.exchanges.take(id) else { return };
         let mut budget = QUANTUM;
         while self.step(stack, &mut exchange, &mut budget, now) == Step::More {}
-        self.deadlines.set(id, &mut exchange.timer, exchange.deadline);
-        self.exchanges[id.index()] = Some(exchange);
-    }
-
-    fn take(&mut self, id: ConnectionId) -> Option<Box<Exchange>> {
-        self.exchanges.get_mut(id.index())?.take_if(|exchange| exchange.id == id)
+        self.exchanges.put(exchange);
     }
 
     fn step(
         &mut self,
         stack: &mut Stack,
-        exchange: &mut Exchange,
+        exchange: &mut Entry<Exchange>,
         budget: &mut usize,
         now: Instant,
     ) -> Step {
@@ -177,7 +167,12 @@ impl FileServer {
         }
     }
 
-    fn read_head(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) -> Step {
+    fn read_head(
+        &mut self,
+        stack: &mut Stack,
+        exchange: &mut Entry<Exchange>,
+        now: Instant,
+    ) -> Step {
         let bytes = stack.peek_whole(exchange.id);
         if bytes.is_empty() {
             return self.wait_for_more(stack, exchange, now);
@@ -205,7 +200,12 @@ impl FileServer {
 
     /// Waits for the rest of a request, which stays in the receive buffer of the connection. The
     /// stack counts and limits that buffer.
-    fn wait_for_more(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) -> Step {
+    fn wait_for_more(
+        &mut self,
+        stack: &mut Stack,
+        exchange: &mut Entry<Exchange>,
+        now: Instant,
+    ) -> Step {
         if stack.peer_has_closed(exchange.id) {
             self.close(stack, exchange, now);
         }
@@ -213,7 +213,7 @@ impl FileServer {
     }
 
     /// Ends a response whose last byte has been written.
-    fn on_answer_sent(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) {
+    fn on_answer_sent(&mut self, stack: &mut Stack, exchange: &mut Entry<Exchange>, now: Instant) {
         if exchange.persistent && !self.stopping {
             // The deadline of the request still applies, since its body may not have arrived.
             exchange.deadline = exchange.due;
@@ -222,7 +222,7 @@ impl FileServer {
         }
     }
 
-    fn close(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) {
+    fn close(&mut self, stack: &mut Stack, exchange: &mut Entry<Exchange>, now: Instant) {
         if exchange.phase != Phase::Closing {
             exchange.phase = Phase::Closing;
             exchange.deadline = now + self.limits.linger;
@@ -231,7 +231,8 @@ impl FileServer {
     }
 
     fn on_deadline(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
-        let Some(mut exchange) = self.take(id) else { return };
+        let Some(mut exchange) = self.exchanges.take(id) else { return };
+        exchange.deadline = Instant::NEVER;
         match exchange.phase {
             // The peer has not acknowledged the whole response. The stack limits the time for that.
             Phase::Closing if stack.connection(id).is_some_and(|it| it.unacknowledged() > 0) => {
@@ -246,7 +247,7 @@ impl FileServer {
                 self.refuse(&mut exchange, Method::Get, refusal, now);
             }
         }
-        self.exchanges[id.index()] = Some(exchange);
+        self.exchanges.put(exchange);
         self.pump(stack, id, now);
     }
 }
@@ -260,75 +261,37 @@ impl Service for FileServer {
         let id = event.id;
         match event.kind {
             EventKind::Accepted(_) => {
-                if self.exchanges.len() <= id.index() {
-                    self.exchanges.resize_with(id.index() + 1, || None);
-                }
-                self.exchanges[id.index()] = Some(Box::new(Exchange {
-                    id,
-                    phase: Phase::Head,
-                    text: Vec::new(),
-                    sent: 0,
-                    file: None,
-                    parts: None,
-                    listing: None,
-                    in_names_queue: false,
-                    persistent: true,
-                    due: Instant::NEVER,
-                    deadline: now + self.limits.request,
-                    timer: Instant::NEVER,
-                }));
+                self.exchanges.insert(id, now + self.limits.request, Exchange::new());
                 self.pump(stack, id, now);
             }
             EventKind::Readable | EventKind::Writable => self.pump(stack, id, now),
-            EventKind::Closed(_) => drop(self.take(id)),
+            EventKind::Closed(_) => drop(self.exchanges.take(id)),
             EventKind::Connected => {}
         }
     }
 
     fn on_timeout(&mut self, stack: &mut Stack, now: Instant) {
-        while let Some((entry, id)) = self.deadlines.pop(now) {
-            let exchange = self.exchanges.get_mut(id.index()).and_then(Option::as_mut);
-            let Some(exchange) =
-                exchange.filter(|exchange| exchange.id == id && exchange.timer == entry)
-            else {
-                continue;
-            };
-            exchange.timer = Instant::NEVER;
-            if exchange.deadline <= now {
-                exchange.deadline = Instant::NEVER;
-                self.on_deadline(stack, id, now);
-            } else {
-                self.deadlines.set(id, &mut exchange.timer, exchange.deadline);
-            }
+        while let Some(id) = self.exchanges.next_due(now) {
+            self.on_deadline(stack, id, now);
         }
-        for _ in 0..self.backlog.len() {
-            if let Some(id) = self.backlog.pop_front() {
+        for _ in 0..self.exchanges.turns() {
+            if let Some(id) = self.exchanges.next_turn() {
                 self.pump(stack, id, now);
             }
         }
         while self.names.may_read_at() <= now {
             let Some(id) = self.names_queue.pop_front() else { break };
-            if let Some(exchange) = self.exchanges.get_mut(id.index()).and_then(Option::as_mut)
-                && exchange.id == id
-            {
+            if let Some(exchange) = self.exchanges.get_mut(id) {
                 exchange.in_names_queue = false;
                 self.pump(stack, id, now);
             }
         }
-        let exchanges = &self.exchanges;
-        self.deadlines.sweep(exchanges.len(), |at, id| {
-            let exchange = exchanges.get(id.index()).and_then(Option::as_ref);
-            exchange.is_some_and(|exchange| exchange.id == id && exchange.timer == at)
-        });
     }
 
     fn next_timeout(&self) -> Instant {
-        if !self.backlog.is_empty() {
-            return Instant::ZERO;
-        }
         let names =
             if self.names_queue.is_empty() { Instant::NEVER } else { self.names.may_read_at() };
-        self.deadlines.next().min(names)
+        self.exchanges.next_timeout().min(names)
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
@@ -344,23 +307,16 @@ impl Service for FileServer {
     fn stop(&mut self, stack: &mut Stack, now: Instant) {
         self.stopping = true;
         stack.stop_listening(self.port);
-        let idle = |exchange: &&Exchange| {
+        let idle = |exchange: &&Entry<Exchange>| {
             exchange.phase == Phase::Head
                 && exchange.due == Instant::NEVER
                 && !exchange.is_answering()
         };
-        let idle: Vec<_> = self
-            .exchanges
-            .iter()
-            .flatten()
-            .map(|exchange| &**exchange)
-            .filter(idle)
-            .map(|exchange| exchange.id)
-            .collect();
+        let idle: Vec<_> = self.exchanges.iter().filter(idle).map(|exchange| exchange.id).collect();
         for id in idle {
-            if let Some(mut exchange) = self.take(id) {
+            if let Some(mut exchange) = self.exchanges.take(id) {
                 self.close(stack, &mut exchange, now);
-                self.exchanges[id.index()] = Some(exchange);
+                self.exchanges.put(exchange);
             }
         }
     }

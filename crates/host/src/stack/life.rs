@@ -2,7 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
-use tcp::State;
+use tcp::{CloseReason, State};
 use units::Instant;
 
 use super::{AcceptState, Stack};
@@ -86,7 +86,7 @@ impl Stack {
                     tcp::Repair::SynTimeout | tcp::Repair::Mark => slot.syn_sent = None,
                 },
                 tcp::Event::Closed(reason) => {
-                    let ending = slot.cause.unwrap_or(reason.into());
+                    let ending = slot.cause.unwrap_or(EndReason::Tcp(reason));
                     self.ended(id, ending, now);
                 }
             }
@@ -115,9 +115,10 @@ impl Stack {
         }
     }
 
-    /// Enters TIME-WAIT: both ends have closed, and the application gets [`EndReason::Finished`].
+    /// Enters TIME-WAIT: both ends have closed, and the application gets
+    /// [`CloseReason::Finished`].
     fn enter_time_wait(&mut self, id: ConnectionId, now: Instant) {
-        self.ended(id, EndReason::Finished, now);
+        self.ended(id, EndReason::Tcp(CloseReason::Finished), now);
         let Some(slot) = self.slot(id) else { return };
         slot.time_wait = true;
         slot.stream.release();
@@ -164,7 +165,7 @@ impl Stack {
         slot.pending_events.ending = Some(ending);
         let record = slot.record(ending, now);
         self.counters.closed += 1;
-        self.counters.failed += u64::from(ending != EndReason::Finished);
+        self.counters.failed += u64::from(!ending.is_finished());
         self.counters.sent_bytes += record.sent_bytes;
         if let Some(records) = &mut self.records {
             records.push(record);

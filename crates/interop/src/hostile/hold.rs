@@ -205,11 +205,7 @@ fn run_in_namespace(holding: Holding, version: Version, plan: Plan) -> Result<He
     let addresses = Addresses::of(version)?;
     let files = ServedFiles::new()?;
     if holding == Holding::UnreadLists {
-        let folder = files.0.join("many");
-        fs::create_dir(&folder)?;
-        for number in 0..10_000 {
-            fs::write(folder.join(format!("{number:0>120}")), "")?;
-        }
+        write_long_names(&files)?;
     }
     let (tun, device, mut config) = devices(addresses)?;
     let user_timeout = holding.user_timeout();
@@ -236,18 +232,7 @@ fn run_in_namespace(holding: Holding, version: Version, plan: Plan) -> Result<He
         let others = scope.spawn(move || {
             holders(holding, addresses, device, user_timeout.mul_f64(0.95), shared, meter)
         });
-        let (mut pairs, mut after_resets, mut after_silence) = (Vec::new(), None, Left::default());
-        for number in 1..=plan.pairs {
-            let (quiet_files, quiet_seconds) = run_turn(shared, QUIET, plan.quiet);
-            let (attacked_files, attacked_seconds) = run_turn(shared, ATTACK, plan.attacked);
-            pairs.push(Pair { quiet_files, quiet_seconds, attacked_files, attacked_seconds });
-            if number < plan.pairs {
-                let left = wait_for_release(shared, meter, RESET, Span::from_secs(10), before);
-                after_resets = Some(after_resets.map_or(left, |most: Left| most.most(left)));
-            } else {
-                after_silence = wait_for_release(shared, meter, SILENT, silence, before);
-            }
-        }
+        let phases = run_phases(plan, shared, meter, silence, before);
         shared.phase.store(OVER, Ordering::Relaxed);
         let panicked = |_| "a thread panicked";
         let hostile_packets = others.join().map_err(panicked)??;
@@ -256,7 +241,7 @@ fn run_in_namespace(holding: Holding, version: Version, plan: Plan) -> Result<He
         Ok(Held {
             holding,
             ip: if version == Version::V4 { 4 } else { 6 },
-            pairs,
+            pairs: phases.pairs,
             lost_files: shared.lost.load(Ordering::Relaxed),
             hostile_packets,
             wanted_connections: holding.connections(),
@@ -264,12 +249,54 @@ fn run_in_namespace(holding: Holding, version: Version, plan: Plan) -> Result<He
             most_buffered_bytes: meter.most_buffered.load(Ordering::Relaxed),
             allowed_buffered_bytes,
             grown_bytes: meter.most_resident.load(Ordering::Relaxed).saturating_sub(before),
-            after_resets,
-            after_silence,
+            after_resets: phases.after_resets,
+            after_silence: phases.after_silence,
             evicted: counters.evicted,
             refused: counters.refused,
         })
     })
+}
+
+/// Makes a folder whose listing is long: 10 000 files with names of 120 characters.
+fn write_long_names(files: &ServedFiles) -> Result<()> {
+    let folder = files.0.join("many");
+    fs::create_dir(&folder)?;
+    for number in 0..10_000 {
+        fs::write(folder.join(format!("{number:0>120}")), "")?;
+    }
+    Ok(())
+}
+
+/// Results of all phases.
+struct Phases {
+    pairs: Vec<Pair>,
+    after_resets: Option<Left>,
+    after_silence: Left,
+}
+
+/// Runs all phases, and waits for the release of the resources after each pair. `silence` limits
+/// the last wait. `before` is the resident memory at the start in bytes.
+fn run_phases(
+    plan: Plan,
+    shared: &SharedState,
+    meter: &Meter,
+    silence: Span,
+    before: u64,
+) -> Phases {
+    let mut phases =
+        Phases { pairs: Vec::new(), after_resets: None, after_silence: Left::default() };
+    for number in 1..=plan.pairs {
+        let (quiet_files, quiet_seconds) = run_turn(shared, QUIET, plan.quiet);
+        let (attacked_files, attacked_seconds) = run_turn(shared, ATTACK, plan.attacked);
+        phases.pairs.push(Pair { quiet_files, quiet_seconds, attacked_files, attacked_seconds });
+        if number < plan.pairs {
+            let left = wait_for_release(shared, meter, RESET, Span::from_secs(10), before);
+            phases.after_resets = Some(phases.after_resets.map_or(left, |most| most.most(left)));
+        } else {
+            phases.after_silence = wait_for_release(shared, meter, SILENT, silence, before);
+        }
+    }
+    phases
 }
 
 fn span(duration: Duration) -> Span {

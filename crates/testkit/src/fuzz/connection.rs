@@ -1,5 +1,6 @@
 //! Interprets any bytes as a configuration and inputs of a connection.
 
+use policy::SenderPolicy;
 use policy::congestion::{Counting, Halving, WindowRules};
 use policy::rtt::RtoConfig;
 use tcp::{Challenges, Config, DelayedAck, IcmpError, KeepAlive, RttSamples, Timeouts};
@@ -7,6 +8,29 @@ use units::Duration;
 use wire::{Control, Ecn, Flags, Mss};
 
 use crate::hostile::{Claim, Garbage, Number, Start, Stimulus, Victim};
+
+/// Senders without the option of TCP Santa Cruz.
+const SENDERS: [&str; 11] = [
+    "reno+sack / full / iw=10",
+    "reno+sack / fs(n=4) / iw=1",
+    "reno+sack+lt / vs(n=4) / iw=1",
+    "reno+newreno+lt / fs(n=4) / iw=2",
+    "reno / full / iw=4",
+    "tahoe / vs(n=4) / iw=2",
+    "reno+sack1 / full / iw=2",
+    "fixed(n=6)+sack / full / iw=2",
+    "vegas / full / iw=2",
+    "vegas+sack / fs(n=4) / iw=1",
+    "reno+fack / fs(n=4) / iw=2",
+];
+
+/// Senders with the option of TCP Santa Cruz.
+const SANTA_CRUZ: [&str; 4] = [
+    "santa-cruz / full / iw=10",
+    "santa-cruz(n=0.01, delta=0) / vs(n=4) / iw=1",
+    "reno+ackwindow / fs(n=4) / iw=2",
+    "reno+sack / full / iw=4",
+];
 
 /// Runs the inputs.
 ///
@@ -71,35 +95,17 @@ impl Reader<'_> {
         if self.byte() < 32 { size << 4 } else { size }
     }
 
+    /// Chooses one of the names.
+    fn sender(&mut self, names: &[&str]) -> SenderPolicy {
+        let name = names[usize::from(self.byte()) % names.len()];
+        name.parse().unwrap_or(Config::default().sender)
+    }
+
     fn config(&mut self) -> Config {
-        const SENDERS: [&str; 11] = [
-            "reno+sack / full / iw=10",
-            "reno+sack / fs(n=4) / iw=1",
-            "reno+sack+lt / vs(n=4) / iw=1",
-            "reno+newreno+lt / fs(n=4) / iw=2",
-            "reno / full / iw=4",
-            "tahoe / vs(n=4) / iw=2",
-            "reno+sack1 / full / iw=2",
-            "fixed(n=6)+sack / full / iw=2",
-            "vegas / full / iw=2",
-            "vegas+sack / fs(n=4) / iw=1",
-            "reno+fack / fs(n=4) / iw=2",
-        ];
-        /// Senders with the option of TCP Santa Cruz.
-        const SANTA_CRUZ: [&str; 4] = [
-            "santa-cruz / full / iw=10",
-            "santa-cruz(n=0.01, delta=0) / vs(n=4) / iw=1",
-            "reno+ackwindow / fs(n=4) / iw=2",
-            "reno+sack / full / iw=4",
-        ];
         let switches = self.short();
         let on = |bit: u16| switches & 1 << bit != 0;
-        let senders = if on(14) { &SANTA_CRUZ[..] } else { &SENDERS };
-        let defaults = Config::default();
         Config {
-            sender: senders[usize::from(self.byte()) % senders.len()]
-                .parse()
-                .unwrap_or(defaults.sender),
+            sender: self.sender(if on(14) { &SANTA_CRUZ } else { &SENDERS }),
             window: WindowRules {
                 counting: if on(0) { Counting::Acks } else { Counting::Bytes },
                 halving: if on(1) { Halving::Window } else { Halving::Flight },

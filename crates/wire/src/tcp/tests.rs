@@ -291,13 +291,15 @@ fn invalid_headers_have_reasons() {
     assert!(View::new(&bytes).is_ok());
 }
 
+/// Returns the name and the value of the first option.
+fn known(bytes: &[u8]) -> (Option<&'static str>, Option<KnownOption<'_>>) {
+    let option = RawOptions::new(bytes).next().unwrap().unwrap();
+    (option.name(), option.known())
+}
+
 /// Kinds and lengths of the RFCs above.
 #[test]
 fn known_options_are_parsed() {
-    let known = |bytes: &'static [u8]| {
-        let option = RawOptions::new(bytes).next().unwrap().unwrap();
-        (option.name(), option.known())
-    };
     assert_eq!(known(&[2, 4, 5, 180]), (Some("MSS"), Some(KnownOption::Mss(1460))));
     assert_eq!(known(&[3, 3, 15]), (Some("window scale"), Some(KnownOption::WindowScale(15))));
     assert_eq!(known(&[4, 2]), (Some("SACK permitted"), Some(KnownOption::SackPermitted)));
@@ -333,9 +335,13 @@ fn known_options_are_parsed() {
     // RFC 6994 §3
     let experiment = KnownOption::Experimental { exid: 0xf989, data: &[1] };
     assert_eq!(known(&[254, 5, 0xf9, 0x89, 1]), (Some("experimental"), Some(experiment)));
-    // The option of TCP Santa Cruz, in the form of a SYN and with a transmission number. Then
-    // invalid ones with its ExID: an arrival without a transmission, an incomplete arrival, a
-    // window without bits.
+}
+
+/// The option of TCP Santa Cruz, in the form of a SYN and with a transmission number. Then invalid
+/// ones with its experiment identifier: an arrival without a transmission, an incomplete arrival, a
+/// window without bits.
+#[test]
+fn santa_cruz_options_are_parsed() {
     assert_eq!(known(&[253, 4, 0x53, 0x43]).1, Some(KnownOption::SantaCruzPermitted));
     let first = SantaCruz::new(Some(CopyNumber::FIRST));
     assert_eq!(known(&[253, 5, 0x53, 0x43, 0x10]).1, Some(KnownOption::SantaCruz(first)));
@@ -350,7 +356,10 @@ fn known_options_are_parsed() {
             "{bytes:?}"
         );
     }
-    // Invalid lengths of known kinds, and an unknown kind.
+}
+
+#[test]
+fn invalid_lengths_and_unknown_kinds_have_no_value() {
     for (bytes, name) in [
         (&[2, 3, 1][..], "MSS"),
         (&[5, 2], "SACK"),

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use units::Instant;
 
-use super::{Exchange, FileServer};
+use super::{Entry, Exchange, FileServer};
 use crate::http::files::{Found, Opened};
 use crate::http::listing::Listing;
 use crate::http::multipart::Multipart;
@@ -17,7 +17,12 @@ use crate::http::{date, mime, path};
 const HTML: &str = "text/html; charset=utf-8";
 
 impl FileServer {
-    pub(super) fn answer(&mut self, exchange: &mut Exchange, request: &Request, now: Instant) {
+    pub(super) fn answer(
+        &mut self,
+        exchange: &mut Entry<Exchange>,
+        request: &Request,
+        now: Instant,
+    ) {
         exchange.persistent = request.persistent && !self.stopping;
         let refusal = |status| Refusal { status, close: !request.persistent };
         let Some(path) = path::from_target(&request.target) else {
@@ -49,7 +54,7 @@ impl FileServer {
     /// Sends a file, or the requested ranges of it.
     fn send_file(
         &mut self,
-        exchange: &mut Exchange,
+        exchange: &mut Entry<Exchange>,
         request: &Request,
         opened: Opened,
         name: &[u8],
@@ -110,7 +115,7 @@ impl FileServer {
     /// Sends the head of a listing, whose length is not known before its end.
     fn send_listing_head(
         &mut self,
-        exchange: &mut Exchange,
+        exchange: &mut Entry<Exchange>,
         request: &Request,
         folder: OwnedFd,
         path: &[u8],
@@ -139,7 +144,13 @@ impl FileServer {
         self.begin(exchange, Status::Ok, text);
     }
 
-    fn redirect(&mut self, exchange: &mut Exchange, request: &Request, path: &[u8], now: Instant) {
+    fn redirect(
+        &mut self,
+        exchange: &mut Entry<Exchange>,
+        request: &Request,
+        path: &[u8],
+        now: Instant,
+    ) {
         let link: Vec<_> = path.split(|&byte| byte == b'/').map(path::percent_encode).collect();
         let mut head = Head::new(Status::MovedPermanently, seconds(now));
         head.field("Location", format_args!("/{}/", link.join("/")));
@@ -149,7 +160,7 @@ impl FileServer {
 
     pub(super) fn refuse(
         &mut self,
-        exchange: &mut Exchange,
+        exchange: &mut Entry<Exchange>,
         method: Method,
         refusal: Refusal,
         now: Instant,
@@ -166,7 +177,7 @@ impl FileServer {
 
     fn send_page(
         &mut self,
-        exchange: &mut Exchange,
+        exchange: &mut Entry<Exchange>,
         method: Method,
         mut head: Head,
         status: Status,
@@ -181,7 +192,7 @@ impl FileServer {
         self.begin(exchange, status, text);
     }
 
-    fn begin(&mut self, exchange: &mut Exchange, status: Status, text: Vec<u8>) {
+    fn begin(&mut self, exchange: &mut Entry<Exchange>, status: Status, text: Vec<u8>) {
         exchange.text = text;
         // TCP's user timeout ends a connection whose peer acknowledges nothing.
         exchange.deadline = Instant::NEVER;

@@ -4,16 +4,13 @@ use std::fs::File;
 
 use units::Instant;
 
-use crate::event::ConnectionId;
 use crate::http::listing::Listing;
 use crate::http::multipart::Multipart;
 use crate::http::request::Body;
-use crate::stack::Stack;
 
 /// The requests and responses of a connection, one after the other.
 #[derive(Debug)]
 pub(super) struct Exchange {
-    pub(super) id: ConnectionId,
     pub(super) phase: Phase,
     /// The head of the response, small contents, and the current piece of a listing.
     pub(super) text: Vec<u8>,
@@ -31,8 +28,6 @@ pub(super) struct Exchange {
     pub(super) persistent: bool,
     /// Deadline of the request in progress; `NEVER` between requests.
     pub(super) due: Instant,
-    pub(super) deadline: Instant,
-    pub(super) timer: Instant,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +41,21 @@ pub(super) enum Phase {
 }
 
 impl Exchange {
+    /// The state of a connection that has just been accepted.
+    pub(super) fn new() -> Self {
+        Self {
+            phase: Phase::Head,
+            text: Vec::new(),
+            sent: 0,
+            file: None,
+            parts: None,
+            listing: None,
+            in_names_queue: false,
+            persistent: true,
+            due: Instant::NEVER,
+        }
+    }
+
     /// Starts the next part of a multipart response, if the current range is complete. After the
     /// last part the response is complete.
     pub(super) fn finish_part(&mut self) {
@@ -66,11 +76,10 @@ impl Exchange {
         }
     }
 
-    /// Aborts a response that cannot be completed. An orderly close would make it look complete.
-    pub(super) fn abort(&mut self, stack: &mut Stack, now: Instant) {
+    /// Discards the rest of a response.
+    pub(super) fn discard_rest(&mut self) {
         (self.file, self.parts, self.listing) = (None, None, None);
         self.phase = Phase::Closing;
-        stack.abort(self.id, now);
     }
 
     pub(super) fn is_answering(&self) -> bool {

@@ -4,7 +4,7 @@ use std::os::unix::fs::FileExt;
 
 use units::Instant;
 
-use super::{Exchange, FileServer, Step};
+use super::{Entry, Exchange, FileServer, Step};
 use crate::stack::Stack;
 
 /// Maximum number of file bytes in memory at once.
@@ -14,7 +14,7 @@ impl FileServer {
     pub(super) fn send(
         &mut self,
         stack: &mut Stack,
-        exchange: &mut Exchange,
+        exchange: &mut Entry<Exchange>,
         budget: &mut usize,
         now: Instant,
     ) -> Step {
@@ -35,7 +35,7 @@ impl FileServer {
         }
         let Some((file, at, end)) = &mut exchange.file else { return Step::More };
         if *budget == 0 {
-            self.backlog.push_back(id);
+            self.exchanges.defer(exchange);
             return Step::Wait;
         }
         let left = usize::try_from(*end - *at).unwrap_or(usize::MAX);
@@ -55,7 +55,7 @@ impl FileServer {
             }
             // The file was truncated or cannot be read.
             _ => {
-                exchange.abort(stack, now);
+                abort(stack, exchange, now);
                 Step::Wait
             }
         }
@@ -66,12 +66,12 @@ impl FileServer {
     fn send_listing(
         &mut self,
         stack: &mut Stack,
-        exchange: &mut Exchange,
+        exchange: &mut Entry<Exchange>,
         budget: &mut usize,
         now: Instant,
     ) -> Step {
         if *budget == 0 {
-            self.backlog.push_back(exchange.id);
+            self.exchanges.defer(exchange);
             return Step::Wait;
         }
         // Twice the congestion window: the data in flight, and the data that its acknowledgments
@@ -89,7 +89,7 @@ impl FileServer {
                 return Step::Wait;
             }
             Err(_) => {
-                exchange.abort(stack, now);
+                abort(stack, exchange, now);
                 return Step::Wait;
             }
         };
@@ -100,4 +100,10 @@ impl FileServer {
         }
         Step::More
     }
+}
+
+/// Aborts a response that cannot be completed. An orderly close would make it look complete.
+fn abort(stack: &mut Stack, exchange: &mut Entry<Exchange>, now: Instant) {
+    exchange.discard_rest();
+    stack.abort(exchange.id, now);
 }

@@ -247,6 +247,142 @@ fn assert_marks(board: &Scoreboard) {
     }
 }
 
+/// A scoreboard and its specification, with the sequence numbers of their connection.
+struct Compared {
+    board: Scoreboard,
+    plain: Plain,
+    una: SeqNum,
+    nxt: SeqNum,
+}
+
+impl Compared {
+    fn new(base: u32) -> Self {
+        let una = SeqNum::new(base);
+        Self { board: Scoreboard::default(), plain: Plain::default(), una, nxt: una }
+    }
+
+    /// Applies an operation to both, and compares its answers.
+    fn apply(&mut self, op: Op, now: Instant) -> Result<(), TestCaseError> {
+        let Self { board, plain, una, nxt } = self;
+        match op {
+            Op::Push { count, len, again } => {
+                for _ in 0..count {
+                    board.push(*nxt, len, now, again);
+                    plain.push(*nxt, len, now, again);
+                    *nxt += len;
+                }
+            }
+            Op::Ack { segments, bytes } => self.acknowledge(segments, bytes)?,
+            Op::SackSegments { first, count } => {
+                let reported: Vec<_> =
+                    plain.segments.iter().skip(first).take(count).copied().collect();
+                if let (Some(from), Some(to)) = (reported.first(), reported.last()) {
+                    let block = SeqRange::new(from.seq, to.end()).unwrap();
+                    prop_assert_eq!(board.sack(block), plain.sack(block));
+                }
+            }
+            Op::SackBytes { start, len } => {
+                let block = SeqRange::new(*una + start, *una + start + len).unwrap();
+                prop_assert_eq!(board.sack(block), plain.sack(block));
+            }
+            Op::MarkLost { threshold, first } => {
+                board.mark_lost(threshold, first);
+                plain.mark_lost(threshold, first);
+            }
+            Op::Resend { which, len } => self.resend(&which, len, now),
+            Op::MarkAllLost => {
+                prop_assert_eq!(board.has_reneged(), plain.has_reneged());
+                board.mark_all_lost();
+                plain.mark_all_lost();
+            }
+            Op::MarkFirstLost => {
+                board.mark_first_lost();
+                plain.mark_first_lost();
+            }
+            Op::ResendRun { limit } => self.resend_run(limit, now)?,
+            Op::EndRecovery(keep) => {
+                board.end_recovery(keep);
+                plain.end_recovery(keep);
+            }
+            Op::Unsend { longest } => {
+                let from = board.unsend_longer_than(longest);
+                prop_assert_eq!(from, plain.unsend_longer_than(longest));
+                *nxt = from.unwrap_or(*nxt);
+            }
+            Op::Clear => {
+                board.clear();
+                plain.segments.clear();
+                *nxt = *una;
+            }
+        }
+        Ok(())
+    }
+
+    /// Acknowledges whole segments, and bytes of the next ones.
+    fn acknowledge(&mut self, segments: usize, bytes: u32) -> Result<(), TestCaseError> {
+        let Self { board, plain, una, nxt } = self;
+        let whole: u32 = plain.segments.iter().take(segments).map(|segment| segment.len).sum();
+        let ack = *una + (whole + bytes).min(nxt.distance_from(*una));
+        prop_assert_eq!(board.unreported_before(ack), plain.unreported_before(ack));
+        let acked = board.ack(ack);
+        prop_assert_eq!(acked, plain.ack(ack));
+        prop_assert_eq!(acked.bytes, ack.distance_from(*una));
+        *una = ack;
+        Ok(())
+    }
+
+    /// Retransmits one segment, up to a length.
+    fn resend(&mut self, which: &Which, len: u32, now: Instant) {
+        let Self { board, plain, .. } = self;
+        let segment = match which {
+            Which::Lost => plain.next_lost(),
+            Which::Hole => plain.next_hole(),
+            Which::LastHole => plain.last_hole(),
+            Which::First => plain.segments.first().copied(),
+            Which::Any(index) => plain.segments.get(*index).copied(),
+        };
+        if let Some(segment) = segment {
+            let len = len.min(segment.len);
+            board.resend(segment.seq, len, now);
+            plain.resend(segment.seq, len, now);
+        }
+    }
+
+    /// Retransmits the consecutive lost segments from the first, up to a length.
+    fn resend_run(&mut self, limit: u32, now: Instant) -> Result<(), TestCaseError> {
+        let Self { board, plain, .. } = self;
+        let run = board.lost_run(limit);
+        prop_assert_eq!(run, plain.lost_run(limit));
+        if let Some(segment) = plain.next_lost() {
+            board.resend(segment.seq, run, now);
+            plain.resend(segment.seq, run, now);
+        }
+        Ok(())
+    }
+
+    /// Compares the segments and every answer about them.
+    fn compare(&self) -> Result<(), TestCaseError> {
+        let Self { board, plain, .. } = self;
+        let segments: Vec<_> =
+            board.segments.iter().map(|&segment| PlainSegment::from(segment)).collect();
+        prop_assert_eq!(&segments, &plain.segments);
+        let first = plain.segments.first();
+        let answers = [board.next_lost(), board.next_hole(), board.last_hole(), board.first()];
+        let expected = [plain.next_lost(), plain.next_hole(), plain.last_hole(), first.copied()];
+        prop_assert_eq!(answers.map(|segment| segment.map(PlainSegment::from)), expected);
+        prop_assert_eq!(board.first_is_resent(), first.is_some_and(PlainSegment::is_resent));
+        prop_assert_eq!((board.pipe(), board.pipe_segments()), plain.pipe());
+        prop_assert_eq!(board.forward_segments() as usize, plain.forward_segments());
+        prop_assert_eq!(board.first_is_lost_again(), plain.first_is_lost_again());
+        prop_assert_eq!(board.segments() as usize, plain.segments.len());
+        prop_assert_eq!(board.is_empty(), plain.segments.is_empty());
+        for threshold in 0..6 {
+            prop_assert_eq!(board.first_is_lost(threshold), plain.first_is_lost(threshold));
+        }
+        Ok(())
+    }
+}
+
 proptest! {
     /// Compares every answer with that of a queue that is searched from the beginning each time.
     #[test]
@@ -254,102 +390,11 @@ proptest! {
         base in prop_oneof![Just(0u32), Just(u32::MAX - 1500)],
         ops in prop::collection::vec(op(), 1..200),
     ) {
-        let mut board = Scoreboard::default();
-        let mut plain = Plain::default();
-        let mut una = SeqNum::new(base);
-        let mut nxt = una;
+        let mut compared = Compared::new(base);
         for (step, op) in ops.into_iter().enumerate() {
-            let now = Instant::from_nanos(step as u64);
-            match op {
-                Op::Push { count, len, again } => for _ in 0..count {
-                    board.push(nxt, len, now, again);
-                    plain.push(nxt, len, now, again);
-                    nxt += len;
-                },
-                Op::Ack { segments, bytes } => {
-                    let whole: u32 = plain.segments.iter().take(segments).map(|segment| segment.len).sum();
-                    let ack = una + (whole + bytes).min(nxt.distance_from(una));
-                    prop_assert_eq!(board.unreported_before(ack), plain.unreported_before(ack));
-                    let acked = board.ack(ack);
-                    prop_assert_eq!(acked, plain.ack(ack));
-                    prop_assert_eq!(acked.bytes, ack.distance_from(una));
-                    una = ack;
-                }
-                Op::SackSegments { first, count } => {
-                    let reported: Vec<PlainSegment> = plain.segments.iter().skip(first).take(count).copied().collect();
-                    if let (Some(from), Some(to)) = (reported.first(), reported.last()) {
-                        let block = SeqRange::new(from.seq, to.end()).unwrap();
-                        prop_assert_eq!(board.sack(block), plain.sack(block));
-                    }
-                }
-                Op::SackBytes { start, len } => {
-                    let block = SeqRange::new(una + start, una + start + len).unwrap();
-                    prop_assert_eq!(board.sack(block), plain.sack(block));
-                }
-                Op::MarkLost { threshold, first } => {
-                    board.mark_lost(threshold, first);
-                    plain.mark_lost(threshold, first);
-                }
-                Op::Resend { which, len } => {
-                    let segment = match which {
-                        Which::Lost => plain.next_lost(),
-                        Which::Hole => plain.next_hole(),
-                        Which::LastHole => plain.last_hole(),
-                        Which::First => plain.segments.first().copied(),
-                        Which::Any(index) => plain.segments.get(index).copied(),
-                    };
-                    if let Some(segment) = segment {
-                        let len = len.min(segment.len);
-                        board.resend(segment.seq, len, now);
-                        plain.resend(segment.seq, len, now);
-                    }
-                }
-                Op::MarkAllLost => {
-                    prop_assert_eq!(board.has_reneged(), plain.has_reneged());
-                    board.mark_all_lost();
-                    plain.mark_all_lost();
-                }
-                Op::MarkFirstLost => {
-                    board.mark_first_lost();
-                    plain.mark_first_lost();
-                }
-                Op::ResendRun { limit } => {
-                    let run = board.lost_run(limit);
-                    prop_assert_eq!(run, plain.lost_run(limit));
-                    if let Some(segment) = plain.next_lost() {
-                        board.resend(segment.seq, run, now);
-                        plain.resend(segment.seq, run, now);
-                    }
-                }
-                Op::EndRecovery(keep) => {
-                    board.end_recovery(keep);
-                    plain.end_recovery(keep);
-                }
-                Op::Unsend { longest } => {
-                    let from = board.unsend_longer_than(longest);
-                    prop_assert_eq!(from, plain.unsend_longer_than(longest));
-                    nxt = from.unwrap_or(nxt);
-                }
-                Op::Clear => {
-                    board.clear();
-                    plain.segments.clear();
-                    nxt = una;
-                }
-            }
-            assert_marks(&board);
-            let segments: Vec<PlainSegment> = board.segments.iter().map(|&segment| segment.into()).collect();
-            prop_assert_eq!(&segments, &plain.segments);
-            let answers = [board.next_lost(), board.next_hole(), board.last_hole(), board.first()];
-            let expected = [plain.next_lost(), plain.next_hole(), plain.last_hole(), plain.segments.first().copied()];
-            prop_assert_eq!(answers.map(|segment| segment.map(PlainSegment::from)), expected);
-            prop_assert_eq!(board.first_is_resent(), plain.segments.first().is_some_and(PlainSegment::is_resent));
-            prop_assert_eq!((board.pipe(), board.pipe_segments()), plain.pipe());
-            prop_assert_eq!(board.forward_segments() as usize, plain.forward_segments());
-            prop_assert_eq!(board.first_is_lost_again(), plain.first_is_lost_again());
-            prop_assert_eq!((board.segments() as usize, board.is_empty()), (plain.segments.len(), plain.segments.is_empty()));
-            for threshold in 0..6 {
-                prop_assert_eq!(board.first_is_lost(threshold), plain.first_is_lost(threshold));
-            }
+            compared.apply(op, Instant::from_nanos(step as u64))?;
+            assert_marks(&compared.board);
+            compared.compare()?;
         }
     }
 }

@@ -7,8 +7,8 @@ use crate::segment::{Alpha, Avoidance, Regime};
 use crate::sender::{Congestion, Framing, InitialWindow, LossResponse};
 use reading::READING_ARGUMENTS;
 
-fn policies() -> impl Strategy<Value = SenderPolicy> {
-    let loss = prop_oneof![
+fn losses() -> impl Strategy<Value = LossResponse> {
+    prop_oneof![
         Just(LossResponse::Tahoe),
         Just(LossResponse::Reno),
         Just(LossResponse::NewReno),
@@ -16,7 +16,10 @@ fn policies() -> impl Strategy<Value = SenderPolicy> {
         Just(LossResponse::Sack1),
         Just(LossResponse::Fack),
         Just(LossResponse::AckWindow)
-    ];
+    ]
+}
+
+fn controllers() -> impl Strategy<Value = Congestion> {
     let target =
         (1..=10_000u16, 0..=10_000u16, any::<[bool; 5]>()).prop_map(|(n, delta, firsts)| {
             let of = Packets::from_hundredths;
@@ -28,32 +31,41 @@ fn policies() -> impl Strategy<Value = SenderPolicy> {
         });
     let thresholds = (1..=64u8, 1..=64u8, 1..=64u8)
         .prop_map(|(a, b, c)| VegasThresholds::new(a.min(b), a.max(b), c).unwrap());
-    let congestion = prop_oneof![
+    prop_oneof![
         Just(Congestion::Reno),
         thresholds.prop_map(Congestion::Vegas),
         target.prop_map(Congestion::SantaCruz)
-    ];
+    ]
+}
+
+fn framings() -> impl Strategy<Value = Framing> {
     let regime = (2..=64u8, 1..=64u8).prop_map(|(n, min)| Regime::new(n, min).unwrap());
-    let framing = prop_oneof![
+    prop_oneof![
         Just(Framing::Full),
         (regime.clone(), any::<bool>()).prop_map(|(r, b)| {
             Framing::FixedSize(r, if b { Avoidance::Draft } else { Avoidance::Bytewise })
         }),
         (regime, 1_010_000..=4_000_000u32)
             .prop_map(|(r, a)| Framing::VariableSize(r, Alpha::from_millionths(a).unwrap())),
-    ];
-    let window = prop_oneof![
+    ]
+}
+
+fn initial_windows() -> impl Strategy<Value = InitialWindow> {
+    prop_oneof![
         (1..=10u8).prop_map(InitialWindow::Segments),
         Just(InitialWindow::Rfc3390),
         Just(InitialWindow::Rfc6928)
-    ];
+    ]
+}
+
+fn policies() -> impl Strategy<Value = SenderPolicy> {
     let early = prop_oneof![
         Just(None),
         Just(Some(EarlyRetransmit::Bytes)),
         Just(Some(EarlyRetransmit::Segments))
     ];
     let more = (any::<bool>(), early, any::<bool>());
-    (congestion, loss, more, framing, window, 1..=10u8).prop_map(
+    (controllers(), losses(), more, framings(), initial_windows(), 1..=10u8).prop_map(
         |(
             congestion,
             loss,
