@@ -13,6 +13,7 @@ use units::{Duration, Instant};
 use crate::convert::{float, signed};
 use crate::flow::{End, Flow, Name};
 use crate::flow_table::{Ends, FlowTable};
+use crate::lookahead::LookAhead;
 use crate::network::Packet;
 use crate::plan::Plan;
 use crate::scenario::{Scenario, ScenarioError};
@@ -41,6 +42,7 @@ pub enum Status {
 #[derive(Debug)]
 pub struct Simulation {
     shared: Shared,
+    lookahead: LookAhead,
     flows: FlowTable,
     started: u64,
     events: u64,
@@ -71,6 +73,7 @@ impl Simulation {
         let endless =
             plan.workloads.iter().map(|workload| workload.demand.endless() as usize).sum();
         Ok(Self {
+            lookahead: LookAhead::new(&plan),
             shared: Shared::new(plan, Seed(seed), &link_names),
             flows: FlowTable::with_capacity(endless),
             started: 0,
@@ -165,8 +168,7 @@ impl Simulation {
 
     /// Disables look-ahead: from now on every packet is an event when it arrives.
     pub(crate) fn stop_looking_ahead(&mut self) {
-        self.shared.stop_looking_ahead();
-        self.flows.iter_mut().for_each(|flow| flow.is_ahead = false);
+        self.lookahead.stop(self.flows.iter_mut());
     }
 
     /// Records every packet from now on, for [`crate::pcap::Capture`].
@@ -211,10 +213,12 @@ impl Simulation {
         let flow = &mut self.flows[slot];
         let both_act = flow.is_ahead;
         if end == End::Sender {
-            self.shared.serve_sender(slot, flow);
+            if self.shared.prepare_sender(flow) {
+                self.lookahead.flush(&mut self.shared, slot, flow, End::Sender);
+            }
         } else {
             flow.read(now);
-            self.shared.flush(slot, flow, End::Receiver);
+            self.lookahead.flush(&mut self.shared, slot, flow, End::Receiver);
         }
         let due = if both_act { flow.next_timeout() } else { flow.next_timeout_at(end) };
         if self.shared.update_timer_or_finish(slot, flow, due) {
@@ -241,7 +245,7 @@ impl Simulation {
     fn ends_for(&self, packet: &Packet) -> Ends {
         match packet.end() {
             End::Receiver => Ends::Receiver,
-            End::Sender if self.shared.looks_ahead(packet.path_id.workload) => Ends::Both,
+            End::Sender if self.lookahead.applies_to(packet.path_id.workload) => Ends::Both,
             End::Sender => Ends::Sender,
         }
     }
@@ -304,7 +308,7 @@ impl Simulation {
         match timer.class {
             Class::Flow => self.on_flow_timer(&timer),
             Class::Start => self.start(timer.slot as usize),
-            Class::WarmUp => self.shared.end_warm_up(self.flows.iter()),
+            Class::WarmUp => self.end_warm_up(),
             Class::Sample => self.sample(),
         }
     }
@@ -341,17 +345,20 @@ impl Simulation {
         flow.scheduled = Instant::NEVER;
         if flow.receiver.next_timeout() <= now {
             flow.receiver.on_timeout(now);
-            self.shared.flush(slot, flow, End::Receiver);
+            self.lookahead.flush(&mut self.shared, slot, flow, End::Receiver);
         }
         let timed_out = flow.sender.next_timeout() <= now;
         if timed_out {
             flow.expire(now);
         }
-        if flow.take_deferred(now) {
+        let may_send = if flow.take_deferred(now) {
             flow.active_at = now;
-            self.shared.flush(slot, flow, End::Sender);
-        } else if timed_out {
-            self.shared.serve_sender(slot, flow);
+            true
+        } else {
+            timed_out && self.shared.prepare_sender(flow)
+        };
+        if may_send {
+            self.lookahead.flush(&mut self.shared, slot, flow, End::Sender);
         }
         self.update_timer_or_finish(slot);
     }
@@ -369,10 +376,21 @@ impl Simulation {
         let slot = self.flows.start(endpoints, name, start);
         self.started += 1;
         let flow = &mut self.flows[slot];
-        flow.is_ahead = shared.looks_ahead(flow.workload);
-        shared.flush(slot, flow, End::Receiver);
-        shared.serve_sender(slot, flow);
+        self.lookahead.start(flow);
+        self.lookahead.flush(shared, slot, flow, End::Receiver);
+        if shared.prepare_sender(flow) {
+            self.lookahead.flush(shared, slot, flow, End::Sender);
+        }
         self.update_timer_or_finish(slot);
+    }
+
+    /// Ends the warm-up: statistics start.
+    fn end_warm_up(&mut self) {
+        let now = self.shared.now;
+        let past = self.lookahead.end_warm_up();
+        self.shared.end = self.shared.plan.end();
+        self.shared.network.end_warm_up(now, &past.links);
+        self.shared.recorder.end_warm_up(now, self.flows.iter(), &past.received);
     }
 
     fn sample(&mut self) {

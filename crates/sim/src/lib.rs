@@ -13,6 +13,7 @@ mod convert;
 mod engine;
 mod flow;
 mod flow_table;
+mod lookahead;
 mod network;
 pub mod pcap;
 mod plan;
