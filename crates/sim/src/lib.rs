@@ -10,29 +10,25 @@
 //! used. The same scenario and seed therefore give the same bytes on any machine.
 
 mod convert;
-mod engine;
-mod flow;
-mod flow_table;
+mod flows;
 mod lookahead;
 mod network;
 pub mod pcap;
 mod plan;
-mod prefetch;
 mod recorder;
 mod routes;
 pub mod scenario;
 mod shared;
+mod simulation;
 mod sizes;
 mod streams;
 pub mod tables;
 mod timers;
-mod tournament;
-mod trace;
 mod workload;
 
-pub use engine::{Simulation, Status};
 pub use plan::{Choice, Demand, Plan, PlannedLink, PlannedSamples, PlannedWorkload};
 pub use scenario::{Scenario, ScenarioError};
+pub use simulation::{Simulation, Status};
 pub use sizes::{SizeError, SizeSampler};
 pub use streams::{LinkDraws, Seed, Stream, flow_identity};
 pub use workload::{FlowStart, Starts};

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use units::{Duration, Instant};
 use wire::Segment;
 
-use crate::flow::{End, Flow};
+use crate::flows::{End, Flow};
 use crate::network::Network;
 use crate::plan::Plan;
 use crate::shared::{FirstHop, Shared};

@@ -5,13 +5,15 @@ use link::{Chance, Link, Offered, Outcome, Verdict};
 use units::{Duration, Instant};
 use wire::{Ecn, Segment};
 
-use crate::flow::End;
+use crate::flows::End;
 use crate::plan::Plan;
 use crate::streams::{LinkDraws, Seed};
 use crate::tables::{LinkRow, Links, Names};
-use crate::tournament::Tournament;
 
 mod reserved;
+mod tournament;
+
+use tournament::Tournament;
 
 /// A segment on the network.
 #[derive(Debug, Clone, Copy)]

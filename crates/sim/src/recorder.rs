@@ -7,14 +7,17 @@ use tcp::{LossEvent, Repair};
 use units::Instant;
 use wire::Control;
 
-use crate::flow::Flow;
+use crate::flows::Flow;
 use crate::network::Packet;
 use crate::plan::Plan;
 use crate::tables::{
     Cause, FlowRow, Flows, Names, Object, PacketEvent, PacketRow, Packets, Quantity, Recoveries,
     RecoveryRow, SampleRow, Samples, names, span_s, time_s,
 };
-use crate::trace::Trace;
+
+pub(crate) mod trace;
+
+use trace::Trace;
 
 /// The tables of a run in progress.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use tcp::{Event, LossEvent, Repair};
 use units::{Duration, Instant};
 use wire::Segment;
 
-use crate::flow::{End, Endpoints, Flow, PacketName};
+use crate::flows::{End, Endpoints, Flow, PacketName};
 use crate::network::{Network, Packet, PathId, share, wire_bytes};
 use crate::plan::{Plan, PlannedWorkload};
 use crate::recorder::Recorder;

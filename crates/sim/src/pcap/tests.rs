@@ -1,7 +1,7 @@
 use wire::tcp::Flags;
 
 use super::*;
-use crate::engine::Status;
+use crate::simulation::Status;
 use crate::tables::{PacketRow, Packets};
 
 /// Losses of both kinds in both directions. `more` is added to the workload.

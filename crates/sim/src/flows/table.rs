@@ -2,8 +2,8 @@
 
 use std::ops::{Index, IndexMut, Range};
 
-use crate::flow::{End, Endpoints, Flow, Name};
-use crate::prefetch::{prefetch, prefetch_line};
+use super::flow::{End, Endpoints, Flow, Name};
+use super::prefetch::{prefetch, prefetch_line};
 use crate::workload::FlowStart;
 
 /// Flows by slot. A new flow reuses a free slot and the memory of its queues.

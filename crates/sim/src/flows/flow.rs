@@ -46,7 +46,7 @@ pub(crate) struct Flow {
     pub(crate) recorded: bool,
     /// The slot is free.
     pub(crate) is_free: bool,
-    /// The receiver acts ahead of time (`shared::lookahead`), and always has: no packet is
+    /// The receiver acts ahead of time (`crate::lookahead`), and always has: no packet is
     /// on its way to it.
     pub(crate) is_ahead: bool,
     /// A send opportunity is deferred until `send_deferred_until`.

@@ -11,11 +11,11 @@ use link::Outcome;
 use units::{Duration, Instant};
 
 use crate::convert::{float, signed};
-use crate::flow::{End, Flow, Name};
-use crate::flow_table::{Ends, FlowTable};
+use crate::flows::{End, Ends, Flow, FlowTable, Name};
 use crate::lookahead::LookAhead;
 use crate::network::Packet;
 use crate::plan::Plan;
+use crate::recorder::trace::Entry;
 use crate::scenario::{Scenario, ScenarioError};
 use crate::shared::Shared;
 use crate::streams::{Seed, flow_identity};
@@ -23,7 +23,6 @@ use crate::tables::{
     Flows, Links, Names, Object, PacketEvent, Packets, Quantity, Recoveries, Samples, names,
 };
 use crate::timers::{Class, Timer};
-use crate::trace::Entry;
 
 /// The status of a run after [`Simulation::advance`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
