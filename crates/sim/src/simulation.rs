@@ -10,8 +10,7 @@
 use link::Outcome;
 use units::{Duration, Instant};
 
-use crate::convert::{float, signed};
-use crate::flows::{End, Ends, Flow, FlowTable, Name};
+use crate::flows::{End, Ends, FlowTable, Name};
 use crate::lookahead::LookAhead;
 use crate::network::Packet;
 use crate::plan::Plan;
@@ -19,10 +18,13 @@ use crate::recorder::trace::Entry;
 use crate::scenario::{Scenario, ScenarioError};
 use crate::shared::Shared;
 use crate::streams::{Seed, flow_identity};
-use crate::tables::{
-    Flows, Links, Names, Object, PacketEvent, Packets, Quantity, Recoveries, Samples, names,
-};
+use crate::tables::{Flows, Links, Names, PacketEvent, Packets, Recoveries, Samples, names};
 use crate::timers::{Class, Timer};
+
+mod sampling;
+mod stages;
+
+use stages::Stage;
 
 /// The status of a run after [`Simulation::advance`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,18 +49,6 @@ pub struct Simulation {
     events: u64,
     link_names: Names,
     stage: Stage,
-}
-
-/// The stage of a run.
-#[derive(Debug)]
-enum Stage {
-    /// Statistics are being collected.
-    Counting,
-    /// Statistics have ended, with these books of the links. Some flows that count are still
-    /// incomplete.
-    Draining(Links),
-    /// The run has ended. The books are those at the end of the statistics.
-    Done(Links),
 }
 
 impl Simulation {
@@ -381,104 +371,5 @@ impl Simulation {
             self.lookahead.flush(shared, slot, flow, End::Sender);
         }
         self.update_timer_or_finish(slot);
-    }
-
-    /// Ends the warm-up: statistics start.
-    fn end_warm_up(&mut self) {
-        let now = self.shared.now;
-        let past = self.lookahead.end_warm_up();
-        self.shared.end = self.shared.plan.end();
-        self.shared.network.end_warm_up(now, &past.links);
-        self.shared.recorder.end_warm_up(now, self.flows.iter(), &past.received);
-    }
-
-    fn sample(&mut self) {
-        let Some(plan) = &self.shared.plan.samples else { return };
-        let now = self.shared.now;
-        let mut push =
-            |object, quantity, value| self.shared.recorder.sample(now, object, quantity, value);
-        for &link in &plan.links {
-            let queue = self.shared.network.queue(link, self.shared.now);
-            let object = Object::Link(u32::try_from(link).unwrap_or(u32::MAX));
-            push(object, Quantity::QueueBytes, float(queue.bytes));
-            push(object, Quantity::QueuePackets, float(queue.packets));
-        }
-        // Slots are reused, so their order is not the order of starting.
-        let wanted = |flow: &&Flow| plan.workloads.contains(&usize::from(flow.workload));
-        let mut flows: Vec<&Flow> = self.flows.iter().filter(wanted).collect();
-        flows.sort_unstable_by_key(|flow| flow.serial);
-        for flow in flows {
-            let object = Object::Flow { workload: u32::from(flow.workload), flow: flow.index };
-            push(object, Quantity::CwndBytes, f64::from(flow.sender.cwnd()));
-            push(object, Quantity::SsthreshBytes, f64::from(flow.sender.ssthresh()));
-            push(object, Quantity::FlightBytes, f64::from(flow.sender.flight()));
-            if let Some(path) = flow.sender.path() {
-                push(object, Quantity::ForwardDelay, 1e-9 * signed(path.forward_ns));
-                push(object, Quantity::ReturnDelay, 1e-9 * signed(path.return_ns));
-                push(object, Quantity::WaitingPackets, 1e-6 * signed(path.waiting_millionths));
-                push(object, Quantity::ForwardReordered, float(path.forward_reordered));
-                push(object, Quantity::ReturnReordered, float(path.return_reordered));
-            }
-        }
-        let next = self.shared.now + plan.every;
-        if next <= self.shared.plan.end() {
-            self.shared.schedule(next, Class::Sample);
-        }
-    }
-
-    /// Ends a stage of the run, at its end time or when no events are left. Returns true if the run
-    /// continues, to complete the flows that count.
-    #[cold]
-    #[inline(never)]
-    fn end_stage(&mut self) -> bool {
-        match &mut self.stage {
-            Stage::Counting => {
-                self.shared.now = self.shared.end;
-                let links = self.links();
-                self.shared.awaited = self.unfinished(|flow| flow.start.size().is_some()).len();
-                if self.shared.awaited == 0 || self.shared.plan.drain.is_zero() {
-                    self.record_unfinished(|_| true);
-                    self.stage = Stage::Done(links);
-                    return false;
-                }
-                self.record_unfinished(|flow| flow.start.size().is_none());
-                // No flow is ahead of this time. Look-ahead ends for all flows: if only some were
-                // ahead, their acknowledgments would be out of order.
-                self.stop_looking_ahead();
-                self.shared.end = self.shared.plan.limit();
-                self.stage = Stage::Draining(links);
-                true
-            }
-            Stage::Draining(links) => {
-                let links = std::mem::replace(links, Links::new(&self.link_names));
-                self.shared.now = self.shared.end;
-                self.record_unfinished(|_| true);
-                self.stage = Stage::Done(links);
-                false
-            }
-            Stage::Done(_) => false,
-        }
-    }
-
-    /// The slots of the flows that will have a row and do not have one yet, in order of starting.
-    fn unfinished(&self, wanted: impl Fn(&Flow) -> bool) -> Vec<usize> {
-        let counts =
-            |flow: &Flow| self.shared.plan.counts(flow.start.at) || flow.start.size().is_none();
-        let left =
-            self.flows.slots().filter(|(_, flow)| !flow.recorded && counts(flow) && wanted(flow));
-        let mut left: Vec<_> = left.map(|(slot, flow)| (flow.serial, slot)).collect();
-        left.sort_unstable();
-        left.into_iter().map(|(_, slot)| slot).collect()
-    }
-
-    /// Records the unfinished flows that are `wanted` in their current state.
-    fn record_unfinished(&mut self, wanted: impl Fn(&Flow) -> bool) {
-        let left = self.unfinished(wanted);
-        self.shared.recorder.flows.reserve(left.len());
-        for slot in left {
-            let flow = &mut self.flows[slot];
-            flow.recorded = true;
-            self.shared.recorder.flow(self.shared.now, flow);
-        }
     }
 }
