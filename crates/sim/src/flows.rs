@@ -1,8 +1,11 @@
-//! The flows of a run: the state of a flow, and the table of active flows.
+//! The flows of a run: the state of a flow, the table of active flows, and their layout in memory.
 
+mod endpoints;
 mod flow;
-mod prefetch;
+mod layout;
+pub(crate) mod prefetch;
 mod table;
 
-pub(crate) use flow::{End, Endpoints, Flow, Name, PacketName};
-pub(crate) use table::{Ends, FlowTable};
+pub(crate) use endpoints::Endpoints;
+pub(crate) use flow::{Flow, Name, PacketName};
+pub(crate) use table::FlowTable;

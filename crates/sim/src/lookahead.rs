@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use units::{Duration, Instant};
 use wire::Segment;
 
-use crate::flows::{End, Flow};
-use crate::network::Network;
+use crate::flows::Flow;
+use crate::network::{End, Network};
 use crate::plan::Plan;
 use crate::shared::{FirstHop, Shared};
 

@@ -5,8 +5,8 @@ use tcp::{Event, LossEvent, Repair};
 use units::{Duration, Instant};
 use wire::Segment;
 
-use crate::flows::{End, Endpoints, Flow, PacketName};
-use crate::network::{Network, Packet, PathId, share, wire_bytes};
+use crate::flows::{Endpoints, Flow, PacketName};
+use crate::network::{End, Network, Packet, PathId, share, wire_bytes};
 use crate::plan::{Plan, PlannedWorkload};
 use crate::recorder::Recorder;
 use crate::streams::{Seed, Stream};

@@ -10,9 +10,9 @@
 use link::Outcome;
 use units::{Duration, Instant};
 
-use crate::flows::{End, Ends, FlowTable, Name};
+use crate::flows::{FlowTable, Name, prefetch};
 use crate::lookahead::LookAhead;
-use crate::network::Packet;
+use crate::network::{End, Packet};
 use crate::plan::Plan;
 use crate::recorder::trace::Entry;
 use crate::scenario::{Scenario, ScenarioError};
@@ -91,7 +91,7 @@ impl Simulation {
     fn handle_events(&mut self, limit: u64) {
         while self.events < limit {
             if self.shared.timers.needs_refill() {
-                self.refill_timers();
+                self.flows.refill(&mut self.shared.timers);
             }
             let delivery = self.shared.network.next_delivery();
             let timer = self.shared.timers.next();
@@ -196,9 +196,9 @@ impl Simulation {
         flow.end(end).on_segment(&packet.segment, now);
         let link = self.shared.network.arriving_link();
         self.shared.network.deliver();
-        if self.flows.exceeds_cache() {
-            self.prefetch_upcoming(link);
-        }
+        prefetch::before_delivery(&self.flows, &self.shared.network, link, |workload| {
+            self.lookahead.applies_to(workload)
+        });
         let flow = &mut self.flows[slot];
         let both_act = flow.is_ahead;
         if end == End::Sender {
@@ -213,39 +213,6 @@ impl Simulation {
         if self.shared.update_timer_or_finish(slot, flow, due) {
             self.flows.release(slot);
         }
-    }
-
-    /// Prefetches the memory that the next packets of a link need, if the flows exceed the cache.
-    /// First the end at which a packet arrives, which holds the address of its queue; later the
-    /// queue. Packets are adjacent in memory, so the processor prefetches them itself.
-    #[inline]
-    fn prefetch_upcoming(&self, link: u32) {
-        const END: usize = 4;
-        const QUEUE: usize = 2;
-        if let Some(packet) = self.shared.network.upcoming(link, END) {
-            self.flows.prefetch_ends(packet.slot as usize, self.ends_for(packet));
-        }
-        if let Some(packet) = self.shared.network.upcoming(link, QUEUE) {
-            self.flows.prefetch_queues(packet.slot as usize, packet.end());
-        }
-    }
-
-    /// The ends of its flow that an arriving packet needs.
-    fn ends_for(&self, packet: &Packet) -> Ends {
-        match packet.end() {
-            End::Receiver => Ends::Receiver,
-            End::Sender if self.lookahead.applies_to(packet.path_id.workload) => Ends::Both,
-            End::Sender => Ends::Sender,
-        }
-    }
-
-    /// Prefetches the flows of the next timers, and the queue of the first.
-    fn prefetch_timers(&self) {
-        let mut next = self.shared.timers.foremost();
-        if let Some(first) = next.next() {
-            self.flows.prefetch_queues(first.slot as usize, End::Sender);
-        }
-        next.take(2).for_each(|timer| self.flows.prefetch_expiring(timer.slot as usize));
     }
 
     /// Puts the arriving packet on the next link of its path.
@@ -291,36 +258,13 @@ impl Simulation {
 
     fn fire(&mut self) {
         let Some(timer) = self.shared.timers.pop() else { return };
-        if self.flows.exceeds_cache() {
-            self.prefetch_timers();
-        }
+        prefetch::before_timer(&self.flows, &self.shared.timers);
         match timer.class {
             Class::Flow => self.on_flow_timer(&timer),
             Class::Start => self.start(timer.slot as usize),
             Class::WarmUp => self.end_warm_up(),
             Class::Sample => self.sample(),
         }
-    }
-
-    /// Moves the timer entries of the next slice to the heap. Entries whose deadline has moved are
-    /// rescheduled.
-    #[inline(never)]
-    fn refill_timers(&mut self) {
-        let flows = &mut self.flows;
-        self.shared.timers.refill(|timer, soon| {
-            if flows.exceeds_cache()
-                && let Some(soon) = soon
-            {
-                flows.prefetch_deadlines(soon.slot as usize);
-            }
-            if timer.class != Class::Flow {
-                return Some(timer.at);
-            }
-            let flow =
-                flows.get_mut(timer.slot as usize).filter(|flow| flow.is_current_timer(timer))?;
-            flow.scheduled = flow.next_timeout();
-            (flow.scheduled != Instant::NEVER).then_some(flow.scheduled)
-        });
     }
 
     /// Handles a flow's timer entry. Its deadline may have moved since the entry was made.

@@ -1,8 +1,7 @@
 //! Timers: deadlines of flows, starts of flows, the end of the warm-up, and samples.
 //!
-//! Entries have a total order, as in a heap, but a heap of all entries grows deeper and colder in
-//! the cache with the number of flows. Only the entries of the current time slice are therefore in
-//! a heap. Later entries wait unsorted, in one bucket per slice, and enter the heap when their
+//! Entries have a total order, as in a heap, but the cost of an entry in a heap grows with the
+//! number of flows. Only the entries of the current time slice are therefore in a heap. Later entries wait unsorted, in one bucket per slice, and enter the heap when their
 //! slice begins. Entries after the last bucket wait in a second heap.
 //!
 //! When a slice begins, the deadlines of all its entries are checked. Most have moved since the
@@ -50,8 +49,7 @@ pub(crate) struct Timers {
     /// The number of entries in the buckets.
     waiting: usize,
     chunks: Vec<Chunk>,
-    /// The head of the list of free chunks: the most recently used one, which is likely in the
-    /// cache.
+    /// The head of the list of free chunks: the most recently used one.
     free: Option<ChunkIndex>,
     /// The entries of slices after those in the buckets.
     later: BinaryHeap<Reverse<Timer>>,
@@ -64,6 +62,23 @@ struct Chunk {
     entries: Vec<Timer>,
     /// The previous chunk of the bucket, which is full; for a free chunk, the next free one.
     previous: Option<ChunkIndex>,
+}
+
+/// Entries of a bucket, from one that is checked on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Behind<'a> {
+    /// The entry, and those after it in its chunk.
+    rest: &'a [Timer],
+    /// The entries of the next chunk.
+    next: &'a [Timer],
+}
+
+impl<'a> Behind<'a> {
+    /// The entry `positions` behind the one that is checked, at most one chunk away.
+    #[inline]
+    pub(crate) fn get(&self, positions: usize) -> Option<&'a Timer> {
+        self.rest.get(positions).or_else(|| self.next.get(positions - self.rest.len()))
+    }
 }
 
 /// An index in [`Timers::chunks`].
@@ -130,13 +145,12 @@ impl Timers {
     /// Advances to the next slice with entries, if the current one has none left.
     ///
     /// `still_due` returns the current deadline of an entry, which must not precede the entry's
-    /// time, or `None` if the entry is stale. Its second argument is the entry four positions
-    /// ahead, for prefetching.
+    /// time, or `None` if the entry is stale. Its second argument has the entries that are checked
+    /// after it.
     pub(crate) fn refill(
         &mut self,
-        mut still_due: impl FnMut(&Timer, Option<&Timer>) -> Option<Instant>,
+        mut still_due: impl FnMut(&Timer, Behind<'_>) -> Option<Instant>,
     ) {
-        const AHEAD: usize = 4;
         while self.due.is_empty() {
             if self.waiting > 0 {
                 self.slice += 1;
@@ -157,10 +171,8 @@ impl Timers {
                 let previous = self.chunks[index].previous;
                 self.waiting -= entries.len();
                 for (at, timer) in entries.iter().enumerate() {
-                    let soon = entries
-                        .get(at + AHEAD)
-                        .or_else(|| self.chunks[previous?].entries.get(at + AHEAD - entries.len()));
-                    if let Some(at) = still_due(timer, soon) {
+                    let next = previous.map_or(&[][..], |index| &self.chunks[index].entries);
+                    if let Some(at) = still_due(timer, Behind { rest: &entries[at..], next }) {
                         self.push(Timer { at, ..*timer });
                     }
                 }
