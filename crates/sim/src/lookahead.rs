@@ -24,8 +24,9 @@ use conditions::{ReturnLink, return_links};
 /// The sending of all segments, ahead of time where the scenario permits it.
 ///
 /// # Driving
-/// Call [`start`](Self::start) for every flow that starts, and [`flush`](Self::flush) whenever an
-/// end may have segments to send. Call [`end_warm_up`](Self::end_warm_up) at the end of the
+/// Call [`start`](Self::start) for every flow that starts. Whenever an end may have segments to
+/// send, call [`flush`](Self::flush), or [`serve_sender`](Self::serve_sender) if the application
+/// may write. Call [`end_warm_up`](Self::end_warm_up) at the end of the
 /// warm-up, and [`stop`](Self::stop) when every packet has to be an event from then on.
 #[derive(Debug)]
 pub(crate) struct LookAhead {
@@ -79,6 +80,13 @@ impl LookAhead {
     pub(crate) fn end_warm_up(&mut self) -> PastWarmUp {
         self.warm_up = Instant::NEVER;
         std::mem::take(&mut self.past_warm_up)
+    }
+
+    /// Lets the application of a flow write and the sender send, now or after its send jitter.
+    pub(crate) fn serve_sender(&mut self, shared: &mut Shared, slot: usize, flow: &mut Flow) {
+        if shared.prepare_sender(flow) {
+            self.flush(shared, slot, flow, End::Sender);
+        }
     }
 
     /// Sends all segments of an end and handles its events.

@@ -202,9 +202,7 @@ impl Simulation {
         let flow = &mut self.flows[slot];
         let both_act = flow.is_ahead;
         if end == End::Sender {
-            if self.shared.prepare_sender(flow) {
-                self.lookahead.flush(&mut self.shared, slot, flow, End::Sender);
-            }
+            self.lookahead.serve_sender(&mut self.shared, slot, flow);
         } else {
             flow.read(now);
             self.lookahead.flush(&mut self.shared, slot, flow, End::Receiver);
@@ -284,14 +282,11 @@ impl Simulation {
         if timed_out {
             flow.expire(now);
         }
-        let may_send = if flow.take_deferred(now) {
+        if flow.take_deferred(now) {
             flow.active_at = now;
-            true
-        } else {
-            timed_out && self.shared.prepare_sender(flow)
-        };
-        if may_send {
             self.lookahead.flush(&mut self.shared, slot, flow, End::Sender);
+        } else if timed_out {
+            self.lookahead.serve_sender(&mut self.shared, slot, flow);
         }
         self.update_timer_or_finish(slot);
     }
@@ -311,9 +306,7 @@ impl Simulation {
         let flow = &mut self.flows[slot];
         self.lookahead.start(flow);
         self.lookahead.flush(shared, slot, flow, End::Receiver);
-        if shared.prepare_sender(flow) {
-            self.lookahead.flush(shared, slot, flow, End::Sender);
-        }
+        self.lookahead.serve_sender(shared, slot, flow);
         self.update_timer_or_finish(slot);
     }
 }
