@@ -243,7 +243,7 @@ fn packet_row(now: Instant, flow: &Flow, packet: &Packet, event: PacketEvent) ->
         seq: segment.seq.distance_from(own),
         payload_bytes: segment.payload_len,
         ack: segment.ack.map(|ack| ack.distance_from(other)),
-        sack_blocks: u32::try_from(segment.options.reports.sack().len()).unwrap_or(0),
+        sack_blocks: u32::try_from(segment.options.sack_blocks().len()).unwrap_or(0),
         cwnd_bytes: flow.sender.cwnd(),
     }
 }
