@@ -26,8 +26,8 @@ use conditions::{ReturnLink, return_links};
 /// # Driving
 /// Call [`start`](Self::start) for every flow that starts. Whenever an end may have segments to
 /// send, call [`flush`](Self::flush), or [`serve_sender`](Self::serve_sender) if the application
-/// may write. Call [`end_warm_up`](Self::end_warm_up) at the end of the
-/// warm-up, and [`stop`](Self::stop) when every packet has to be an event from then on.
+/// may write. Call [`end_warm_up`](Self::end_warm_up) at the end of the warm-up, and
+/// [`stop`](Self::stop) when every packet has to be an event from then on.
 #[derive(Debug)]
 pub(crate) struct LookAhead {
     /// By workload: the return link, if receivers may act ahead of time.
