@@ -5,6 +5,17 @@
 //! settings and loads to rates; code that uses a [`Plan`] need not check again. Randomness comes
 //! from named streams ([`Seed::stream`]). Results go into columnar tables ([`tables`]).
 //!
+//! | modules | content |
+//! | --- | --- |
+//! | [`scenario`], `plan`, `routes` | the scenario as written, and the plan that it resolves to |
+//! | `workload`, `sizes`, `streams` | starts and sizes of flows; random numbers |
+//! | `simulation` | the event loop, the stages of a run, samples |
+//! | `shared` | the state that all flows share, and the operations on a flow that use it |
+//! | `flows` | flows and their table, their layout in memory, prefetching |
+//! | `network`, `timers` | the next events: packets on links, and timers |
+//! | `lookahead` | receivers that act ahead of time, without events |
+//! | `recorder`, [`tables`], [`pcap`] | results: rows, their columns, and captures |
+//!
 //! Floating point appears in this crate (sizes, arrivals, results) and nowhere below it. Only the
 //! basic operations, which IEEE 754 defines to the last bit, and `libm`'s portable functions are
 //! used. The same scenario and seed therefore give the same bytes on any machine.

@@ -1,8 +1,9 @@
 //! Timers: deadlines of flows, starts of flows, the end of the warm-up, and samples.
 //!
 //! Entries have a total order, as in a heap, but the cost of an entry in a heap grows with the
-//! number of flows. Only the entries of the current time slice are therefore in a heap. Later entries wait unsorted, in one bucket per slice, and enter the heap when their
-//! slice begins. Entries after the last bucket wait in a second heap.
+//! number of flows. Only the entries of the current time slice are therefore in a heap. Later
+//! entries wait unsorted, in one bucket per slice, and enter the heap when their slice begins.
+//! Entries after the last bucket wait in a second heap.
 //!
 //! When a slice begins, the deadlines of all its entries are checked. Most have moved since the
 //! entry was made; those entries go to another bucket and never enter the heap.
