@@ -172,8 +172,12 @@ impl Timers {
                 let previous = self.chunks[index].previous;
                 self.waiting -= entries.len();
                 for (at, timer) in entries.iter().enumerate() {
-                    let next = previous.map_or(&[][..], |index| &self.chunks[index].entries);
-                    if let Some(at) = still_due(timer, Behind { rest: &entries[at..], next }) {
+                    let next = previous.and_then(|index| self.chunks.get(index));
+                    let behind = Behind {
+                        rest: entries.get(at..).unwrap_or_default(),
+                        next: next.map_or(&[], |chunk| &chunk.entries),
+                    };
+                    if let Some(at) = still_due(timer, behind) {
                         self.push(Timer { at, ..*timer });
                     }
                 }
@@ -301,6 +305,23 @@ mod tests {
             }
             prop_assert_eq!(seen, expected);
         }
+    }
+
+    #[test]
+    fn entries_behind_are_checked_next() {
+        let mut timers = Timers::new();
+        let entries = 3 * u64::try_from(CHUNK).unwrap() + 1;
+        for number in 0..entries {
+            timers.push(timer(1 << SLICE_BITS, number));
+        }
+        let (mut checked, mut announced) = (Vec::new(), Vec::new());
+        timers.refill(|timer, behind| {
+            checked.push(*timer);
+            announced.push(behind.get(4).copied());
+            Some(timer.at)
+        });
+        let expected = (0..checked.len()).map(|index| checked.get(index + 4).copied());
+        assert_eq!(announced, expected.collect::<Vec<_>>());
     }
 
     /// With any distribution of entries, the buckets use little more memory than their entries
