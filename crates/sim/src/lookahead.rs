@@ -14,7 +14,6 @@ use wire::Segment;
 
 use crate::flows::Flow;
 use crate::network::{End, Network};
-use crate::plan::Plan;
 use crate::shared::{FirstHop, Shared};
 
 mod conditions;
@@ -25,16 +24,25 @@ use conditions::{ReturnLink, return_links};
 ///
 /// # Driving
 /// Call [`start`](Self::start) for every flow that starts. Whenever an end may have segments to
-/// send, call [`flush`](Self::flush), or [`serve_sender`](Self::serve_sender) if the application
-/// may write. Call [`end_warm_up`](Self::end_warm_up) at the end of the warm-up, and
-/// [`stop`](Self::stop) when every packet has to be an event from then on.
+/// send, call [`flush_sender`](Self::flush_sender) or [`flush_receiver`](Self::flush_receiver), or
+/// [`serve_sender`](Self::serve_sender) if the application may write. Call
+/// [`end_warm_up`](Self::end_warm_up) at the end of the warm-up, and [`stop`](Self::stop) when
+/// every packet has to be an event from then on.
 #[derive(Debug)]
 pub(crate) struct LookAhead {
-    /// By workload: the return link, if receivers may act ahead of time.
-    return_links: Vec<Option<ReturnLink>>,
+    /// By workload: the paths, if receivers may act ahead of time.
+    paths: Vec<Option<Paths>>,
     /// The end of the warm-up; [`Instant::NEVER`] once it has passed.
     warm_up: Instant,
     past_warm_up: PastWarmUp,
+}
+
+/// The paths of a workload whose receivers may act ahead of time. Each is a single link.
+#[derive(Debug, Clone, Copy)]
+struct Paths {
+    forward: FirstHop,
+    back: FirstHop,
+    return_link: ReturnLink,
 }
 
 /// The links and receivers that have passed the end of the warm-up before the run.
@@ -47,9 +55,17 @@ pub(crate) struct PastWarmUp {
 }
 
 impl LookAhead {
-    pub(crate) fn new(plan: &Plan) -> Self {
+    pub(crate) fn new(shared: &Shared) -> Self {
+        let plan = &shared.plan;
+        let paths = |(workload, return_link): (u16, Option<ReturnLink>)| {
+            Some(Paths {
+                forward: shared.first_hop(workload, End::Sender),
+                back: shared.first_hop(workload, End::Receiver),
+                return_link: return_link?,
+            })
+        };
         Self {
-            return_links: return_links(plan),
+            paths: (0..).zip(return_links(plan)).map(paths).collect(),
             warm_up: if plan.warm_up == Instant::ZERO { Instant::NEVER } else { plan.warm_up },
             past_warm_up: PastWarmUp {
                 links: vec![false; plan.links.len()],
@@ -61,7 +77,7 @@ impl LookAhead {
     /// Returns true if the receivers of a workload may act ahead of time.
     #[inline]
     pub(crate) fn applies_to(&self, workload: u16) -> bool {
-        self.return_links[usize::from(workload)].is_some()
+        self.paths(workload).is_some()
     }
 
     /// Notes whether the receiver of a new flow acts ahead of time.
@@ -72,7 +88,7 @@ impl LookAhead {
     /// Disables look-ahead for these flows and all later ones. No flow may be ahead of time when
     /// this is called.
     pub(crate) fn stop<'a>(&mut self, flows: impl Iterator<Item = &'a mut Flow>) {
-        self.return_links.fill(None);
+        self.paths.fill(None);
         flows.for_each(|flow| flow.is_ahead = false);
     }
 
@@ -85,30 +101,48 @@ impl LookAhead {
     /// Lets the application of a flow write and the sender send, now or after its send jitter.
     pub(crate) fn serve_sender(&mut self, shared: &mut Shared, slot: usize, flow: &mut Flow) {
         if shared.prepare_sender(flow) {
-            self.flush(shared, slot, flow, End::Sender);
+            self.flush_sender(shared, slot, flow);
         }
     }
 
-    /// Sends all segments of an end and handles its events.
-    pub(crate) fn flush(&mut self, shared: &mut Shared, slot: usize, flow: &mut Flow, end: End) {
+    /// Sends all segments of a flow's sender and handles its events.
+    pub(crate) fn flush_sender(&mut self, shared: &mut Shared, slot: usize, flow: &mut Flow) {
         loop {
-            match end {
-                End::Sender if flow.is_ahead => self.send_data(shared, slot, flow),
-                End::Receiver if self.applies_to(flow.workload) => {
-                    self.respond(shared, shared.now, slot, flow);
+            match self.paths(flow.workload) {
+                Some(Paths { forward, .. }) if flow.is_ahead => {
+                    self.send_data(shared, forward, slot, flow);
                 }
-                _ => shared.send(slot, flow, end),
+                _ => shared.send(slot, flow, End::Sender),
             }
-            if !shared.note_events(flow, end) {
+            if !shared.note_events(flow, End::Sender) {
                 return;
             }
         }
     }
 
+    /// Sends all segments of a flow's receiver and handles its events.
+    pub(crate) fn flush_receiver(&mut self, shared: &mut Shared, slot: usize, flow: &mut Flow) {
+        if self.applies_to(flow.workload) {
+            self.respond(shared, shared.now, slot, flow);
+            return;
+        }
+        loop {
+            shared.send(slot, flow, End::Receiver);
+            if !shared.note_events(flow, End::Receiver) {
+                return;
+            }
+        }
+    }
+
+    /// The paths of a workload, if its receivers may act ahead of time.
+    #[inline]
+    fn paths(&self, workload: u16) -> Option<Paths> {
+        self.paths[usize::from(workload)]
+    }
+
     /// Sends all segments of a sender. Its receiver handles each of them at once and responds.
-    fn send_data(&mut self, shared: &mut Shared, slot: usize, flow: &mut Flow) {
+    fn send_data(&mut self, shared: &mut Shared, hop: FirstHop, slot: usize, flow: &mut Flow) {
         let now = shared.now;
-        let hop = shared.first_hop(flow.workload, End::Sender);
         loop {
             // The segment is read in place: a copy would have to wait for the store.
             let sent = flow.sender.poll_transmit(now);
@@ -152,9 +186,8 @@ impl LookAhead {
     /// Sends all segments of a receiver at time `at`, which may lie in the future, and handles its
     /// events.
     fn respond(&mut self, shared: &mut Shared, at: Instant, slot: usize, flow: &mut Flow) {
-        let hop = shared.first_hop(flow.workload, End::Receiver);
         if let Some(acknowledgment) = flow.receiver.poll_acknowledgment(at) {
-            self.send_response(shared, at, hop, slot, flow, acknowledgment);
+            self.send_response(shared, at, slot, flow, acknowledgment);
         }
         if !flow.receiver.is_idle() || flow.receiver.has_event() {
             self.respond_further(shared, at, slot, flow);
@@ -165,10 +198,9 @@ impl LookAhead {
     #[cold]
     #[inline(never)]
     fn respond_further(&mut self, shared: &mut Shared, at: Instant, slot: usize, flow: &mut Flow) {
-        let hop = shared.first_hop(flow.workload, End::Receiver);
         loop {
             while let Some(segment) = flow.receiver.poll_transmit(at) {
-                self.send_response(shared, at, hop, slot, flow, segment);
+                self.send_response(shared, at, slot, flow, segment);
             }
             if !shared.note_events(flow, End::Receiver) {
                 return;
@@ -186,22 +218,22 @@ impl LookAhead {
         &mut self,
         shared: &mut Shared,
         at: Instant,
-        hop: FirstHop,
         slot: usize,
         flow: &mut Flow,
         segment: Segment,
     ) {
+        let Some(Paths { back: hop, return_link, .. }) = self.paths(flow.workload) else { return };
         let name = flow.name_packet();
         let network = &mut shared.network;
-        let is_accepted = match self.return_links[usize::from(flow.workload)] {
-            Some(ReturnLink::WithRate) => {
+        let is_accepted = match return_link {
+            ReturnLink::WithRate => {
                 if at > self.warm_up {
                     self.pass_warm_up(network, hop.link);
                 }
                 let packet = hop.packet(slot, name, segment);
                 network.send(at, hop.link, packet, Duration::ZERO).is_accepted()
             }
-            _ => {
+            ReturnLink::DelayOnly => {
                 network.offer_ahead(at, hop.link, hop.packet(slot, name, segment));
                 true
             }

@@ -61,9 +61,10 @@ impl Simulation {
         let link_names = names(plan.links.iter().map(|link| link.name.as_str()));
         let endless =
             plan.workloads.iter().map(|workload| workload.demand.endless() as usize).sum();
+        let shared = Shared::new(plan, Seed(seed), &link_names);
         Ok(Self {
-            lookahead: LookAhead::new(&plan),
-            shared: Shared::new(plan, Seed(seed), &link_names),
+            lookahead: LookAhead::new(&shared),
+            shared,
             flows: FlowTable::with_capacity(endless),
             started: 0,
             events: 0,
@@ -205,7 +206,7 @@ impl Simulation {
             self.lookahead.serve_sender(&mut self.shared, slot, flow);
         } else {
             flow.read(now);
-            self.lookahead.flush(&mut self.shared, slot, flow, End::Receiver);
+            self.lookahead.flush_receiver(&mut self.shared, slot, flow);
         }
         let due = if both_act { flow.next_timeout() } else { flow.next_timeout_at(end) };
         if self.shared.update_timer_or_finish(slot, flow, due) {
@@ -276,7 +277,7 @@ impl Simulation {
         flow.scheduled = Instant::NEVER;
         if flow.receiver.next_timeout() <= now {
             flow.receiver.on_timeout(now);
-            self.lookahead.flush(&mut self.shared, slot, flow, End::Receiver);
+            self.lookahead.flush_receiver(&mut self.shared, slot, flow);
         }
         let timed_out = flow.sender.next_timeout() <= now;
         if timed_out {
@@ -284,7 +285,7 @@ impl Simulation {
         }
         if flow.take_deferred(now) {
             flow.active_at = now;
-            self.lookahead.flush(&mut self.shared, slot, flow, End::Sender);
+            self.lookahead.flush_sender(&mut self.shared, slot, flow);
         } else if timed_out {
             self.lookahead.serve_sender(&mut self.shared, slot, flow);
         }
@@ -305,7 +306,7 @@ impl Simulation {
         self.started += 1;
         let flow = &mut self.flows[slot];
         self.lookahead.start(flow);
-        self.lookahead.flush(shared, slot, flow, End::Receiver);
+        self.lookahead.flush_receiver(shared, slot, flow);
         self.lookahead.serve_sender(shared, slot, flow);
         self.update_timer_or_finish(slot);
     }
