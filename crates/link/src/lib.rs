@@ -63,7 +63,7 @@ pub use codel::CoDel;
 pub use config::{Discipline, LinkConfig, LossPoint};
 pub use deferred::Verdict;
 pub use error::ConfigError;
-pub use link::{Link, Reservation};
+pub use link::{Link, reserved};
 pub use loss::{Burst, Linear, LossModel};
 pub use packet::{Chance, DropReason, Offered, Outcome};
 pub use path::{DelayChange, DelayChanges, Reorder};

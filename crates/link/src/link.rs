@@ -21,8 +21,10 @@ use crate::queue::Queue;
 use crate::statistics::QueueStatistics;
 
 mod extensions;
+pub mod reserved;
 
 use extensions::Extensions;
+use reserved::EarlyDeliveries;
 
 /// A buffer, a line and a delay, for packets with contents of type `P`.
 ///
@@ -33,6 +35,8 @@ use extensions::Extensions;
 /// [`next_delivery`](Self::next_delivery) is due. If `deliver` returns `None` at that time, call
 /// [`advance_to`](Self::advance_to) and then [`poll_verdict`](Self::poll_verdict) for the pending
 /// packets.
+///
+/// A driver that can handle a packet before it arrives uses [`reserved`] delivery as well.
 ///
 /// Time never goes backwards. The latest `now` passed to `offer`, `advance_to`, `queue`,
 /// `queue_statistics` or `reset_statistics` replaces any earlier one.
@@ -54,29 +58,12 @@ pub struct Link<P> {
     /// All packets that will be delivered, in order of delivery. Packets still in the queue are
     /// included.
     in_flight: VecDeque<InFlight<P>>,
-    /// Delivery times and sizes of the packets that the driver delivers itself.
-    delivered_early: VecDeque<(Instant, u32)>,
+    delivered_early: EarlyDeliveries,
     now: Instant,
     offered: Tally,
     delivered: Tally,
     dropped: Dropped,
     marked: Tally,
-}
-
-/// The delivery of a packet that a link has [reserved](Link::reserve).
-#[derive(Debug)]
-#[must_use = "the packet is to be carried or to pass"]
-pub struct Reservation {
-    delivery: Instant,
-    bytes: u32,
-}
-
-impl Reservation {
-    /// The delivery time.
-    #[inline]
-    pub fn delivery(&self) -> Instant {
-        self.delivery
-    }
 }
 
 impl<P> Link<P> {
@@ -90,7 +77,7 @@ impl<P> Link<P> {
             loss_point: config.loss_point,
             queue: Queue::new(config.buffer, config.counts_in_service),
             in_flight: VecDeque::new(),
-            delivered_early: VecDeque::new(),
+            delivered_early: EarlyDeliveries::default(),
             now: Instant::ZERO,
             offered: Tally::default(),
             delivered: Tally::default(),
@@ -131,60 +118,6 @@ impl<P> Link<P> {
             self.defer_or_reorder_newest();
         }
         outcome
-    }
-
-    /// Decides on a packet for a [plain](LinkConfig::is_plain) link without taking its content.
-    ///
-    /// The reservation must be passed to [`commit`](Self::commit), or to
-    /// [`commit_delivered`](Self::commit_delivered) if the driver delivers the packet itself.
-    ///
-    /// # Errors
-    /// The reason for which the packet is dropped.
-    #[inline]
-    pub fn reserve(&mut self, now: Instant, packet: Offered) -> Result<Reservation, DropReason> {
-        // A plain link makes no random decisions.
-        self.decide(now, packet, |_| 0)
-            .map(|delivery| Reservation { delivery, bytes: packet.bytes })
-    }
-
-    /// Puts a reserved packet on the link.
-    #[expect(clippy::needless_pass_by_value, reason = "a reservation is used once")]
-    pub fn commit(&mut self, reservation: Reservation, content: P) {
-        let Reservation { delivery, bytes } = reservation;
-        self.in_flight.push_back(InFlight { delivery, bytes, content });
-    }
-
-    /// Counts a reserved packet that the driver delivers itself. The books hold the packet until
-    /// the link's time reaches its delivery time.
-    #[expect(clippy::needless_pass_by_value, reason = "a reservation is used once")]
-    #[inline]
-    pub fn commit_delivered(&mut self, reservation: Reservation) {
-        self.delivered_early.push_back((reservation.delivery, reservation.bytes));
-    }
-
-    /// Returns true if the line has a finite rate.
-    #[inline]
-    pub fn has_rate(&self) -> bool {
-        self.line.is_some()
-    }
-
-    /// Offers a packet at a time that may lie in the future.
-    ///
-    /// The link must be [plain](LinkConfig::is_plain), with an infinite rate and an unlimited
-    /// buffer, so that no decision depends on earlier packets. The books count the packet at once.
-    /// Returns true if the packet is the next to be delivered.
-    #[expect(
-        clippy::inline_always,
-        reason = "the packet goes from registers directly into the ring"
-    )]
-    #[inline(always)]
-    pub fn offer_ahead(&mut self, at: Instant, bytes: u32, content: P) -> bool {
-        let delivery = at + self.delay;
-        self.offered.count(bytes);
-        let is_last = self.in_flight.back().is_none_or(|last| last.delivery <= delivery);
-        self.in_flight.push_back(InFlight { delivery, bytes, content });
-        let behind = if is_last { 0 } else { self.sort_newest_by_delivery() };
-        behind + 1 == self.in_flight.len()
     }
 
     /// The content of the packet that was accepted last and has not been delivered.
@@ -285,14 +218,6 @@ impl<P> Link<P> {
         self.marked = Tally::default();
     }
 
-    /// Removes the packets delivered since the last reset from the books. Needed when the
-    /// statistics were reset for a future time, once that time has come.
-    pub fn discount_delivered(&mut self) {
-        let Tally { packets, bytes } = std::mem::take(&mut self.delivered);
-        self.offered.packets -= packets;
-        self.offered.bytes -= bytes;
-    }
-
     /// The time of the next delivery or of the next decision on a pending packet; `None` if there
     /// is neither. At a decision, call [`advance_to`](Self::advance_to).
     ///
@@ -346,11 +271,7 @@ impl<P> Link<P> {
     fn advance_clock(&mut self, now: Instant) -> Instant {
         self.now = self.now.max(now);
         self.queue.retire(self.now, &mut self.dropped.loss);
-        while let Some((_, bytes)) =
-            self.delivered_early.pop_front_if(|(delivery, _)| *delivery <= self.now)
-        {
-            self.delivered.count(bytes);
-        }
+        self.delivered_early.retire(self.now, &mut self.delivered);
         self.now
     }
 
@@ -423,9 +344,7 @@ impl<P> Link<P> {
         {
             held.count(packet.bytes);
         }
-        for &(_, bytes) in &self.delivered_early {
-            held.count(bytes);
-        }
+        self.delivered_early.sizes().for_each(|bytes| held.count(bytes));
         held
     }
 }

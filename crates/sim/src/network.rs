@@ -1,54 +1,20 @@
 //! The links and the packets on them.
 
-use link::{Chance, DropReason, Link, Offered, Outcome, Reservation, Verdict};
+use link::reserved::ReservedDelivery;
+use link::{Chance, Link, Offered, Outcome, Verdict};
 use units::{Duration, Instant};
-use wire::{Ecn, Segment};
 
-use crate::flow::End;
 use crate::plan::Plan;
 use crate::streams::{LinkDraws, Seed};
 use crate::tables::{LinkRow, Links, Names};
-use crate::tournament::Tournament;
 
-/// A segment on the network.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Packet {
-    pub(crate) segment: Segment,
-    /// The size on the wire, in bytes.
-    pub(crate) bytes: u32,
-    /// The flow's slot in the flow table.
-    pub(crate) slot: u32,
-    /// The flow's identity in the links' random draws.
-    pub(crate) identity: u64,
-    /// The packet's number in its flow.
-    pub(crate) serial: u32,
-    /// The packet's path, and the number of its links that the packet has passed.
-    pub(crate) path_id: PathId,
-    pub(crate) hop: u16,
-    /// The packet's current or next link is the last of its path. Stored, so that an arrival needs
-    /// no look-up.
-    pub(crate) at_last: bool,
-}
+mod packet;
+mod reserved;
+mod tournament;
 
-impl Packet {
-    /// The end of the flow that receives the packet.
-    #[inline]
-    pub(crate) fn end(&self) -> End {
-        if self.path_id.back { End::Sender } else { End::Receiver }
-    }
+pub(crate) use packet::{End, Packet, PathId, wire_bytes};
 
-    /// RFC 3168 §5: sets Congestion Experienced.
-    fn mark(&mut self) {
-        self.segment.flags = self.segment.flags.with_ecn(Ecn::Ce);
-    }
-}
-
-/// The path of a workload's data, or of its acknowledgments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct PathId {
-    pub(crate) workload: u16,
-    pub(crate) back: bool,
-}
+use tournament::Tournament;
 
 /// All links, and the order of their next deliveries.
 ///
@@ -60,10 +26,6 @@ pub(crate) struct Network {
     draws: Vec<Draws>,
     /// Whether each link is a port of cells.
     ports: Vec<bool>,
-    /// The end of the warm-up; [`Instant::NEVER`] once it has passed.
-    warm_up: Instant,
-    /// Whether each link has passed the end of the warm-up ahead of the run's time.
-    warmed_up: Vec<bool>,
     paths: Vec<[Vec<u32>; 2]>,
     deliveries: Tournament,
 }
@@ -79,7 +41,6 @@ struct Draws {
 impl Network {
     pub(crate) fn new(plan: &Plan, seed: Seed) -> Self {
         let indexes = |path: &[usize]| path.iter().map(|&link| index(link)).collect();
-        let warm_up = if plan.warm_up == Instant::ZERO { Instant::NEVER } else { plan.warm_up };
         Self {
             links: plan.links.iter().map(|link| Link::new(link.config.clone())).collect(),
             draws: plan
@@ -92,8 +53,6 @@ impl Network {
                 })
                 .collect(),
             ports: plan.links.iter().map(|link| link.config.port.is_some()).collect(),
-            warm_up,
-            warmed_up: vec![false; plan.links.len()],
             paths: plan.workloads.iter().map(|w| [indexes(&w.forward), indexes(&w.back)]).collect(),
             deliveries: Tournament::new(plan.links.len()),
         }
@@ -166,57 +125,6 @@ impl Network {
             self.on_marked_or_pending(number, outcome);
         }
         outcome
-    }
-
-    /// Reserves a delivery on a plain link, which must be the only link of the path.
-    #[inline]
-    pub(crate) fn reserve(
-        &mut self,
-        now: Instant,
-        number: u32,
-        bytes: u32,
-    ) -> Result<Reservation, DropReason> {
-        self.links[number as usize].reserve(now, Offered { bytes, ..Offered::default() })
-    }
-
-    /// Counts a reserved packet that the receiver has handled ahead of time.
-    #[inline]
-    pub(crate) fn commit_delivered(&mut self, number: u32, reservation: Reservation) {
-        self.links[number as usize].commit_delivered(reservation);
-    }
-
-    /// Puts a reserved packet on its link, to be delivered when it arrives.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn commit(&mut self, number: u32, reservation: Reservation, packet: Packet) {
-        self.links[number as usize].commit(reservation, packet);
-        self.schedule(number);
-    }
-
-    /// Sends a packet at a time that may lie in the future, on a plain link. On a link with a rate,
-    /// packets must come in order of time.
-    ///
-    /// The closure makes the packet where it is needed, so that it goes from registers directly
-    /// into the ring.
-    #[expect(clippy::inline_always, reason = "see above")]
-    #[inline(always)]
-    pub(crate) fn send_ahead(
-        &mut self,
-        at: Instant,
-        number: u32,
-        packet: impl Fn() -> Packet,
-    ) -> Outcome {
-        let link = &mut self.links[number as usize];
-        if link.has_rate() {
-            if at > self.warm_up {
-                self.end_warm_up_ahead(number);
-            }
-            return self.send(at, number, packet(), Duration::ZERO);
-        }
-        if link.offer_ahead(at, packet().bytes, packet()) {
-            self.schedule(number);
-        }
-        Outcome::Accepted
     }
 
     /// Handles an offer that was marked or is pending.
@@ -304,24 +212,15 @@ impl Network {
         self.links[link].queue(now)
     }
 
-    /// Resets the statistics of the links at the end of the warm-up.
-    pub(crate) fn end_warm_up(&mut self, now: Instant) {
-        self.warm_up = Instant::NEVER;
-        for (link, &warmed_up) in self.links.iter_mut().zip(&self.warmed_up) {
-            if warmed_up {
+    /// Resets the statistics of the links at the end of the warm-up. For links that are `past` it,
+    /// this has been done ahead of time.
+    pub(crate) fn end_warm_up(&mut self, now: Instant, past: &[bool]) {
+        for (link, &is_past) in self.links.iter_mut().zip(past) {
+            if is_past {
                 link.discount_delivered();
             } else {
                 link.reset_statistics(now);
             }
-        }
-    }
-
-    /// Resets the statistics of a link whose time passes the end of the warm-up ahead of the run's.
-    #[cold]
-    #[inline(never)]
-    fn end_warm_up_ahead(&mut self, number: u32) {
-        if !std::mem::replace(&mut self.warmed_up[number as usize], true) {
-            self.links[number as usize].reset_statistics(self.warm_up);
         }
     }
 
@@ -338,17 +237,6 @@ impl Network {
     fn path(&self, path_id: PathId) -> &[u32] {
         &self.paths[usize::from(path_id.workload)][usize::from(path_id.back)]
     }
-}
-
-/// The size of a segment's packet in bytes: with headers of a fixed size, or with those that its
-/// options need.
-pub(crate) fn wire_bytes(segment: &Segment, header: Option<u16>) -> u32 {
-    let Some(bytes) = header else {
-        // A copy: the address of the original would force it into memory wherever it is used.
-        let segment = *segment;
-        return segment.ipv4_len();
-    };
-    u32::from(bytes) + segment.payload_len
 }
 
 /// A uniform share of `most`, from a uniform 64-bit draw.

@@ -21,10 +21,10 @@ use wire::{Checksum, Ecn, Segment, ipv4, tcp};
 
 use self::addresses::Addresses;
 use self::story::{Causes, Loss, Story};
-use crate::engine::Simulation;
 use crate::plan::Plan;
+use crate::recorder::trace::{Entry, Sent, TraceEvent};
 use crate::scenario::{Scenario, ScenarioError};
-use crate::trace::{Entry, Sent, TraceEvent};
+use crate::simulation::Simulation;
 
 /// The host at which a flow's packets are captured.
 ///

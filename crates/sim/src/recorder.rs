@@ -7,14 +7,17 @@ use tcp::{LossEvent, Repair};
 use units::Instant;
 use wire::Control;
 
-use crate::flow::Flow;
+use crate::flows::Flow;
 use crate::network::Packet;
 use crate::plan::Plan;
 use crate::tables::{
     Cause, FlowRow, Flows, Names, Object, PacketEvent, PacketRow, Packets, Quantity, Recoveries,
     RecoveryRow, SampleRow, Samples, names, span_s, time_s,
 };
-use crate::trace::Trace;
+
+pub(crate) mod trace;
+
+use trace::Trace;
 
 /// The tables of a run in progress.
 #[derive(Debug)]
@@ -25,9 +28,6 @@ pub(crate) struct Recorder {
     pub(crate) packets: Packets,
     /// The rows of endless flows at the end of the warm-up, in order of their numbers.
     before: Vec<FlowRow>,
-    /// Bytes received at the end of the warm-up by endless flows whose receivers were ahead of
-    /// time, by flow number.
-    received: BTreeMap<u64, u64>,
     /// Whether a workload's packets are recorded, by its index.
     traced: Vec<bool>,
     /// The trace of every packet, for a capture.
@@ -46,7 +46,6 @@ impl Recorder {
             samples: Samples::new(&workloads, links),
             packets: Packets::new(&workloads),
             before: Vec::new(),
-            received: BTreeMap::new(),
             traced: (0..plan.workloads.len()).map(|number| plan.traced.contains(&number)).collect(),
             trace: None,
             tracing: !plan.traced.is_empty(),
@@ -73,23 +72,21 @@ impl Recorder {
         self.flows.push(row);
     }
 
-    /// Ends the warm-up: the counts of endless flows restart.
-    pub(crate) fn end_warm_up<'a>(&mut self, now: Instant, flows: impl Iterator<Item = &'a Flow>) {
-        self.before = flows
-            .filter(|flow| flow.start.size().is_none())
-            .map(|flow| flow_row(now, flow))
-            .collect();
+    /// Ends the warm-up: the counts of endless flows restart. `received` has the bytes received by
+    /// flows whose receivers are past it, by flow number.
+    pub(crate) fn end_warm_up<'a>(
+        &mut self,
+        now: Instant,
+        flows: impl Iterator<Item = &'a Flow>,
+        received: &BTreeMap<u64, u64>,
+    ) {
+        let row = |flow: &Flow| {
+            let mut row = flow_row(now, flow);
+            row.received_bytes = received.get(&row.flow).copied().unwrap_or(row.received_bytes);
+            row
+        };
+        self.before = flows.filter(|flow| flow.start.size().is_none()).map(row).collect();
         self.before.sort_unstable_by_key(|before| before.flow);
-        for before in &mut self.before {
-            before.received_bytes =
-                self.received.remove(&before.flow).unwrap_or(before.received_bytes);
-        }
-    }
-
-    /// Records the bytes that an endless flow's receiver has before it handles a packet from after
-    /// the end of the warm-up.
-    pub(crate) fn note_received(&mut self, flow: &Flow) {
-        self.received.entry(flow.serial).or_insert_with(|| flow.received());
     }
 
     #[inline(never)]
@@ -246,7 +243,7 @@ fn packet_row(now: Instant, flow: &Flow, packet: &Packet, event: PacketEvent) ->
         seq: segment.seq.distance_from(own),
         payload_bytes: segment.payload_len,
         ack: segment.ack.map(|ack| ack.distance_from(other)),
-        sack_blocks: u32::try_from(segment.options.reports.sack().len()).unwrap_or(0),
+        sack_blocks: u32::try_from(segment.options.sack_blocks().len()).unwrap_or(0),
         cwnd_bytes: flow.sender.cwnd(),
     }
 }

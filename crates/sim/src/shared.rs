@@ -5,16 +5,14 @@ use tcp::{Event, LossEvent, Repair};
 use units::{Duration, Instant};
 use wire::Segment;
 
-use crate::flow::{End, Endpoints, Flow, PacketName};
-use crate::network::{Network, Packet, PathId, share, wire_bytes};
+use crate::flows::{Endpoints, Flow, PacketName};
+use crate::network::{End, Network, Packet, PathId, share, wire_bytes};
 use crate::plan::{Plan, PlannedWorkload};
 use crate::recorder::Recorder;
 use crate::streams::{Seed, Stream};
 use crate::tables::{Names, PacketEvent};
 use crate::timers::{Class, Timer, Timers};
 use crate::workload::{FlowStart, Starts};
-
-mod lookahead;
 
 /// Shared simulation state: time, links, timers, flow sources and the recorder. Split from the flow
 /// table so that one flow can be borrowed mutably beside it.
@@ -43,7 +41,6 @@ struct FlowSource {
     endpoints: Vec<Option<Endpoints>>,
     /// The first hops of its data and of its acknowledgments.
     first_hops: [FirstHop; 2],
-    looks_ahead: bool,
     jitter: Option<(Duration, Stream)>,
 }
 
@@ -142,32 +139,17 @@ impl Shared {
         self.sources[workload].endpoints[sender].as_ref()
     }
 
-    /// Lets a flow's sender send, now or after its send jitter.
-    pub(crate) fn serve_sender(&mut self, slot: usize, flow: &mut Flow) {
+    /// Lets the application of a flow write. Returns true if the sender may send now, and false if
+    /// it may send after its send jitter.
+    pub(crate) fn prepare_sender(&mut self, flow: &mut Flow) -> bool {
         flow.write();
         flow.active_at = self.now;
         flow.note_acknowledged(self.now);
         let Some((most, stream)) = &mut self.sources[usize::from(flow.workload)].jitter else {
-            self.flush(slot, flow, End::Sender);
-            return;
+            return true;
         };
         flow.defer_send(|| self.now + share(*most, stream.u64()));
-    }
-
-    /// Sends all segments of an end and handles its events.
-    pub(crate) fn flush(&mut self, slot: usize, flow: &mut Flow, end: End) {
-        loop {
-            match end {
-                End::Sender if flow.is_ahead => self.send_ahead_of_time(slot, flow),
-                End::Receiver if self.looks_ahead(flow.workload) => {
-                    self.receiver_send_ahead(self.now, slot, flow);
-                }
-                _ => self.send(slot, flow, end),
-            }
-            if !self.note_events(flow, end) {
-                return;
-            }
-        }
+        false
     }
 
     /// Sends all segments of an end.
@@ -239,17 +221,6 @@ impl Shared {
         self.sources[usize::from(workload)].first_hops[usize::from(end == End::Receiver)]
     }
 
-    /// Returns true if the receivers of a workload may act [ahead of time](lookahead).
-    #[inline]
-    pub(crate) fn looks_ahead(&self, workload: u16) -> bool {
-        self.sources[usize::from(workload)].looks_ahead
-    }
-
-    /// Disables look-ahead for all workloads. No flow may be ahead of time when this is called.
-    pub(crate) fn stop_looking_ahead(&mut self) {
-        self.sources.iter_mut().for_each(|source| source.looks_ahead = false);
-    }
-
     /// Updates the flow's timer entry. If the flow is finished, returns true instead, and the
     /// caller must release its slot.
     ///
@@ -283,13 +254,6 @@ impl Shared {
         false
     }
 
-    /// Ends the warm-up.
-    pub(crate) fn end_warm_up<'a>(&mut self, flows: impl Iterator<Item = &'a Flow>) {
-        self.end = self.plan.end();
-        self.network.end_warm_up(self.now);
-        self.recorder.end_warm_up(self.now, flows);
-    }
-
     /// Counts a completed flow. A draining run ends with the last flow that it awaits.
     fn on_awaited_flow_complete(&mut self) {
         if self.awaited > 0 {
@@ -314,8 +278,7 @@ fn to_u32(slot: usize) -> u32 {
 fn sources(plan: &Plan, network: &Network, seed: Seed) -> Vec<FlowSource> {
     (0..)
         .zip(&plan.workloads)
-        .zip(lookahead::workloads(plan))
-        .map(|((number, workload), looks_ahead)| {
+        .map(|(number, workload)| {
             let mut endpoints = vec![None; plan.senders.len()];
             for choice in &workload.choices {
                 endpoints[choice.sender] =
@@ -330,7 +293,6 @@ fn sources(plan: &Plan, network: &Network, seed: Seed) -> Vec<FlowSource> {
                 first_hops: [false, true].map(|back| {
                     FirstHop::new(workload, PathId { workload: number, back }, network)
                 }),
-                looks_ahead,
                 jitter: (!jitter.is_zero())
                     .then(|| (jitter, seed.stream(&workload.jitter_stream()))),
             }

@@ -1,9 +1,9 @@
 //! Timers: deadlines of flows, starts of flows, the end of the warm-up, and samples.
 //!
-//! Entries have a total order, as in a heap, but a heap of all entries grows deeper and colder in
-//! the cache with the number of flows. Only the entries of the current time slice are therefore in
-//! a heap. Later entries wait unsorted, in one bucket per slice, and enter the heap when their
-//! slice begins. Entries after the last bucket wait in a second heap.
+//! Entries have a total order, as in a heap, but the cost of an entry in a heap grows with the
+//! number of flows. Only the entries of the current time slice are therefore in a heap. Later
+//! entries wait unsorted, in one bucket per slice, and enter the heap when their slice begins.
+//! Entries after the last bucket wait in a second heap.
 //!
 //! When a slice begins, the deadlines of all its entries are checked. Most have moved since the
 //! entry was made; those entries go to another bucket and never enter the heap.
@@ -50,8 +50,7 @@ pub(crate) struct Timers {
     /// The number of entries in the buckets.
     waiting: usize,
     chunks: Vec<Chunk>,
-    /// The head of the list of free chunks: the most recently used one, which is likely in the
-    /// cache.
+    /// The head of the list of free chunks: the most recently used one.
     free: Option<ChunkIndex>,
     /// The entries of slices after those in the buckets.
     later: BinaryHeap<Reverse<Timer>>,
@@ -64,6 +63,23 @@ struct Chunk {
     entries: Vec<Timer>,
     /// The previous chunk of the bucket, which is full; for a free chunk, the next free one.
     previous: Option<ChunkIndex>,
+}
+
+/// Entries of a bucket, from one that is checked on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Behind<'a> {
+    /// The entry, and those after it in its chunk.
+    rest: &'a [Timer],
+    /// The entries of the next chunk.
+    next: &'a [Timer],
+}
+
+impl<'a> Behind<'a> {
+    /// The entry `positions` behind the one that is checked, at most one chunk away.
+    #[inline]
+    pub(crate) fn get(&self, positions: usize) -> Option<&'a Timer> {
+        self.rest.get(positions).or_else(|| self.next.get(positions - self.rest.len()))
+    }
 }
 
 /// An index in [`Timers::chunks`].
@@ -130,13 +146,12 @@ impl Timers {
     /// Advances to the next slice with entries, if the current one has none left.
     ///
     /// `still_due` returns the current deadline of an entry, which must not precede the entry's
-    /// time, or `None` if the entry is stale. Its second argument is the entry four positions
-    /// ahead, for prefetching.
+    /// time, or `None` if the entry is stale. Its second argument has the entries that are checked
+    /// after it.
     pub(crate) fn refill(
         &mut self,
-        mut still_due: impl FnMut(&Timer, Option<&Timer>) -> Option<Instant>,
+        mut still_due: impl FnMut(&Timer, Behind<'_>) -> Option<Instant>,
     ) {
-        const AHEAD: usize = 4;
         while self.due.is_empty() {
             if self.waiting > 0 {
                 self.slice += 1;
@@ -157,10 +172,12 @@ impl Timers {
                 let previous = self.chunks[index].previous;
                 self.waiting -= entries.len();
                 for (at, timer) in entries.iter().enumerate() {
-                    let soon = entries
-                        .get(at + AHEAD)
-                        .or_else(|| self.chunks[previous?].entries.get(at + AHEAD - entries.len()));
-                    if let Some(at) = still_due(timer, soon) {
+                    let next = previous.and_then(|index| self.chunks.get(index));
+                    let behind = Behind {
+                        rest: entries.get(at..).unwrap_or_default(),
+                        next: next.map_or(&[], |chunk| &chunk.entries),
+                    };
+                    if let Some(at) = still_due(timer, behind) {
                         self.push(Timer { at, ..*timer });
                     }
                 }
@@ -290,6 +307,23 @@ mod tests {
         }
     }
 
+    #[test]
+    fn entries_behind_are_checked_next() {
+        let mut timers = Timers::new();
+        let entries = 3 * u64::try_from(CHUNK).unwrap() + 1;
+        for number in 0..entries {
+            timers.push(timer(1 << SLICE_BITS, number));
+        }
+        let (mut checked, mut announced) = (Vec::new(), Vec::new());
+        timers.refill(|timer, behind| {
+            checked.push(*timer);
+            announced.push(behind.get(4).copied());
+            Some(timer.at)
+        });
+        let expected = (0..checked.len()).map(|index| checked.get(index + 4).copied());
+        assert_eq!(announced, expected.collect::<Vec<_>>());
+    }
+
     /// With any distribution of entries, the buckets use little more memory than their entries
     /// need.
     #[test]
@@ -313,6 +347,10 @@ mod tests {
 
     #[test]
     fn an_entry_is_small() {
-        assert!(size_of::<Timer>() <= 24, "{} bytes", size_of::<Timer>());
+        let size = size_of::<Timer>();
+        assert!(
+            size <= 24,
+            "Timer grew to {size} bytes; see benches/NOTES.md, \"Memory\"; the number may be raised"
+        );
     }
 }

@@ -96,8 +96,7 @@ impl Connection {
     fn note_arrival(&mut self, segment: &Segment, now: Instant) {
         if self.state.is_synchronized()
             && segment.seq_len() > 0
-            && let Some(copy) =
-                segment.options.reports.santa_cruz().and_then(|option| option.data_copy())
+            && let Some(copy) = segment.options.santa_cruz().and_then(|option| option.data_copy())
         {
             self.rcv.note_arrival(segment.seq, segment.payload_len, copy, now);
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tcp::{ByteStream, Config, Connection, IcmpError, Negotiated, State};
 use units::{Duration, Instant};
 use wire::{
-    AckWindow, Arrival, Control, CopyNumber, Flags, Mss, Options, Reports, SackBlocks, SantaCruz,
+    AckWindow, Arrival, Control, CopyNumber, Flags, Mss, Options, Report, SackBlocks, SantaCruz,
     Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow, WindowScale,
 };
 
@@ -406,7 +406,7 @@ fn opening(control: Control, seq: SeqNum, ack: Option<SeqNum>) -> Segment {
             sack_permitted: syn,
             santa_cruz_permitted: syn,
             timestamps: Some(Timestamps { val: 1, ecr: 0 }),
-            reports: Reports::NONE,
+            reports: Report::None.into(),
         },
     }
 }

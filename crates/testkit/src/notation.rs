@@ -71,7 +71,7 @@ impl fmt::Display for Shown<'_> {
         if segment.control != Control::Rst {
             write!(f, " win {}", origins.window(segment))?;
         }
-        for (index, block) in segment.options.reports.sack().iter().enumerate() {
+        for (index, block) in segment.options.sack_blocks().iter().enumerate() {
             let separator = if index == 0 { " sack " } else { "," };
             let (start, end) =
                 (origins.relative_ack(block.start()), origins.relative_ack(block.end()));
@@ -90,7 +90,7 @@ impl fmt::Display for Shown<'_> {
         if options.santa_cruz_permitted {
             f.write_str(" scOK")?;
         }
-        if let Some(option) = options.reports.santa_cruz() {
+        if let Some(option) = options.santa_cruz() {
             if let Some(copy) = option.data_copy() {
                 write!(f, " copy {}", copy.get())?;
             }

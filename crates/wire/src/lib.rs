@@ -24,7 +24,10 @@ pub mod icmp;
 pub mod ip;
 pub mod ipv4;
 pub mod ipv6;
+#[doc(hidden)]
+pub mod layout;
 mod protocol;
+mod report;
 mod sack;
 mod santa_cruz;
 mod segment;
@@ -34,8 +37,9 @@ mod window;
 
 pub use checksum::Checksum;
 pub use header::Header;
+pub use report::Report;
 pub use sack::{SackBlocks, SeqRange};
 pub use santa_cruz::{AckWindow, Arrival, CopyNumber, SantaCruz};
-pub use segment::{Control, Ecn, Flags, Options, Report, Reports, Segment, Timestamps};
+pub use segment::{Control, Ecn, Flags, Options, Segment, Timestamps};
 pub use seq::SeqNum;
 pub use window::{Mss, UnscaledWindow, WindowScale};

@@ -87,8 +87,8 @@ impl SackBlocks {
         self.count as usize
     }
 
-    /// Encodes the blocks for [`Reports`](crate::Reports): their number, and both edges of a block
-    /// per word.
+    /// Encodes the blocks for [`PackedReport`](crate::layout::PackedReport): their number, and both
+    /// edges of a block per word.
     #[inline]
     pub(crate) const fn to_words(self) -> (u8, [u64; Self::CAPACITY]) {
         const fn word((start, end): (SeqNum, SeqNum)) -> u64 {

@@ -211,7 +211,8 @@ impl SantaCruz {
         AckWindow { granularity: self.granularity, len: self.len, bits: self.bits }
     }
 
-    /// Encodes the option in words for [`Reports`](crate::Reports), the short fields first.
+    /// Encodes the option in words for [`PackedReport`](crate::layout::PackedReport), the short
+    /// fields first.
     pub(crate) fn to_words(self) -> [u64; 4] {
         let mut bytes = [0; 32];
         bytes[..4].copy_from_slice(&[self.data_copy, self.ack_copy, self.granularity, self.len]);

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::sack::{SackBlocks, SeqRange};
+use crate::layout::PackedReport;
+use crate::report::Report;
+use crate::sack::SackBlocks;
 use crate::santa_cruz::SantaCruz;
 use crate::seq::SeqNum;
 use crate::window::{Mss, UnscaledWindow, WindowScale};
@@ -120,114 +122,6 @@ pub struct Timestamps {
     pub ecr: u32,
 }
 
-/// Information in an acknowledgment besides its number, in encoded form. It converts from and to a
-/// [`Report`].
-///
-/// It has four integers instead of an array of edges, so that it is passed in registers. An array
-/// would be copied in overlapping halves, and each such copy waits for the one before.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-#[repr(Rust, packed(4))] // as everything else in a segment: it stays as small
-pub struct Reports {
-    /// Number of SACK blocks, or [`Self::SANTA_CRUZ`].
-    count: u32,
-    /// Two edges per word, or the fields of the option.
-    first: u64,
-    second: u64,
-    third: u64,
-    fourth: u64,
-}
-
-/// Information in an acknowledgment besides its number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Report {
-    /// No information.
-    None,
-    /// SACK blocks, at least one (RFC 2018 §3).
-    Sack(SackBlocks),
-    /// Option of TCP Santa Cruz, which data segments have too.
-    SantaCruz(SantaCruz),
-}
-
-impl Reports {
-    /// No information.
-    pub const NONE: Self = Self { count: 0, first: 0, second: 0, third: 0, fourth: 0 };
-
-    /// Value of `count` for words of TCP Santa Cruz.
-    const SANTA_CRUZ: u32 = u32::MAX;
-
-    /// Returns whether there is no information.
-    #[inline]
-    pub const fn is_none(&self) -> bool {
-        self.count == 0
-    }
-
-    /// Decodes the information.
-    pub fn read(&self) -> Report {
-        match self.santa_cruz() {
-            Some(option) => Report::SantaCruz(option),
-            None if self.is_none() => Report::None,
-            None => Report::Sack(self.sack()),
-        }
-    }
-
-    /// Returns the SACK blocks; empty if there are none.
-    pub fn sack(&self) -> SackBlocks {
-        match u8::try_from(self.count) {
-            Ok(count) => SackBlocks::of_words(count, self.words()),
-            Err(_) => SackBlocks::EMPTY,
-        }
-    }
-
-    /// Returns the option of TCP Santa Cruz, if there is one.
-    pub fn santa_cruz(&self) -> Option<SantaCruz> {
-        (self.count == Self::SANTA_CRUZ).then(|| SantaCruz::of_words(self.words()))
-    }
-
-    const fn wire_len(&self) -> u32 {
-        match self.count {
-            0 => 0,
-            // Kind, length and ExID, then the fields.
-            Self::SANTA_CRUZ => (4 + SantaCruz::fields_len_of(self.first)).next_multiple_of(4),
-            count => 4 + 8 * count,
-        }
-    }
-
-    const fn words(&self) -> [u64; 4] {
-        [self.first, self.second, self.third, self.fourth]
-    }
-
-    #[inline]
-    const fn of(count: u32, [first, second, third, fourth]: [u64; 4]) -> Self {
-        Self { count, first, second, third, fourth }
-    }
-}
-
-impl From<SackBlocks> for Reports {
-    #[inline]
-    fn from(blocks: SackBlocks) -> Self {
-        let (count, words) = blocks.to_words();
-        Self::of(u32::from(count), words)
-    }
-}
-
-impl From<SantaCruz> for Reports {
-    fn from(option: SantaCruz) -> Self {
-        Self::of(Self::SANTA_CRUZ, option.to_words())
-    }
-}
-
-impl FromIterator<SeqRange> for Reports {
-    fn from_iter<I: IntoIterator<Item = SeqRange>>(blocks: I) -> Self {
-        blocks.into_iter().collect::<SackBlocks>().into()
-    }
-}
-
-impl fmt::Debug for Reports {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.read().fmt(f)
-    }
-}
-
 /// Options of a segment. Those of a SYN are `None` on every other segment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options {
@@ -241,11 +135,29 @@ pub struct Options {
     pub santa_cruz_permitted: bool,
     /// Timestamps (RFC 7323 §3).
     pub timestamps: Option<Timestamps>,
-    /// SACK blocks or the option of TCP Santa Cruz.
-    pub reports: Reports,
+    /// SACK blocks or the option of TCP Santa Cruz. A [`Report`] converts into this field, and
+    /// [`report`](Self::report) returns it.
+    pub reports: PackedReport,
 }
 
 impl Options {
+    /// SACK blocks or the option of TCP Santa Cruz.
+    pub fn report(&self) -> Report {
+        self.reports.unpack()
+    }
+
+    /// SACK blocks; empty if there are none.
+    #[inline]
+    pub fn sack_blocks(&self) -> SackBlocks {
+        self.reports.sack_blocks()
+    }
+
+    /// Option of TCP Santa Cruz, if there is one.
+    #[inline]
+    pub fn santa_cruz(&self) -> Option<SantaCruz> {
+        self.reports.santa_cruz()
+    }
+
     /// Length of the options in the header in bytes, padded to whole words as common
     /// implementations do.
     pub const fn wire_len(&self) -> u32 {
@@ -309,6 +221,7 @@ impl Segment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sack::SeqRange;
 
     fn data(payload_len: u32) -> Segment {
         Segment {
@@ -370,6 +283,10 @@ mod tests {
 
     #[test]
     fn segment_is_small() {
-        assert!(size_of::<Segment>() <= 76, "{} bytes", size_of::<Segment>());
+        let size = size_of::<Segment>();
+        assert!(
+            size <= 76,
+            "Segment grew to {size} bytes; see benches/NOTES.md, \"Stalls\"; the number may be raised"
+        );
     }
 }

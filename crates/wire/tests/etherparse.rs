@@ -16,7 +16,7 @@ use proptest::sample::Index;
 use wire::ip::Version;
 use wire::tcp::{Flags, KnownOption, Ports};
 use wire::{
-    Checksum, Control, Ecn, Mss, Options, Reports, Segment, SeqNum, SeqRange, Timestamps,
+    Checksum, Control, Ecn, Mss, Options, Report, Segment, SeqNum, SeqRange, Timestamps,
     UnscaledWindow, WindowScale, icmp, ip, ipv6, tcp,
 };
 
@@ -207,7 +207,7 @@ proptest! {
             sack_permitted: syn,
             santa_cruz_permitted: false,
             timestamps: Some(Timestamps { val, ecr }),
-            reports: if syn { Reports::NONE } else {
+            reports: if syn { Report::None.into() } else {
                 blocks.iter().filter_map(|&(start, len)| SeqRange::new(SeqNum::new(start), SeqNum::new(start) + len)).collect()
             },
         };

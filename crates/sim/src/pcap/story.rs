@@ -7,7 +7,7 @@ use units::Instant;
 use wire::{Control, Segment, SeqNum, SeqRange};
 
 use crate::plan::Plan;
-use crate::trace::{History, Sent, Started};
+use crate::recorder::trace::{History, Sent, Started};
 
 /// Names and reasons used in comments.
 #[derive(Debug)]

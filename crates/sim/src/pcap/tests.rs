@@ -1,7 +1,7 @@
 use wire::tcp::Flags;
 
 use super::*;
-use crate::engine::Status;
+use crate::simulation::Status;
 use crate::tables::{PacketRow, Packets};
 
 /// Losses of both kinds in both directions. `more` is added to the workload.
@@ -151,7 +151,7 @@ fn captured_packets_equal_the_packets_table() {
             assert_eq!(ip.ttl(), 64 - u8::from(row.event == 1 && row.from == 0));
             let segment = *tcp.repr(ip.ecn()).unwrap().segment();
             assert_eq!(segment.payload_len, row.payload_bytes);
-            assert_eq!(segment.options.reports.sack().len(), row.sack_blocks as usize);
+            assert_eq!(segment.options.sack_blocks().len(), row.sack_blocks as usize);
             assert_eq!(segment.ack.is_some(), row.ack.is_some());
             let flags =
                 [Flags::default(), Flags::SYN, Flags::FIN, Flags::RST][row.control as usize];

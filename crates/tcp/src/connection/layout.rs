@@ -9,14 +9,24 @@ use std::ops::Range;
 use crate::connection::{Connection, Timers};
 use crate::receive::Receiver;
 
-// Bounds in cache lines for drivers with many connections: eight in total, seven for a sender of
-// data, three for a receiver.
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(
-    size_of::<Connection>() <= 8 * 64
-        && Connection::SENDING.end <= 7 * 64
-        && Connection::RECEIVING.end - Connection::RECEIVING.start <= 3 * 64
-);
+const _: () = {
+    assert!(
+        size_of::<Connection>() <= 8 * 64,
+        "Connection grew past 8 cache lines; see benches/NOTES.md, \"Memory\"; the number may be \
+         raised"
+    );
+    assert!(
+        Connection::SENDING.end <= 7 * 64,
+        "the fields of Connection that a sender of data uses grew past 7 cache lines; see \
+         benches/NOTES.md, \"Memory\"; the number may be raised"
+    );
+    assert!(
+        Connection::RECEIVING.end - Connection::RECEIVING.start <= 3 * 64,
+        "the fields of Connection that a receiver of data uses grew past 3 cache lines; see \
+         benches/NOTES.md, \"Memory\"; the number may be raised"
+    );
+};
 
 #[doc(hidden)]
 impl Connection {

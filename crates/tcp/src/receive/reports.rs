@@ -2,7 +2,8 @@
 //! first, or the option of TCP Santa Cruz (Parsa and Garcia-Luna-Aceves 1999, section 3.2.1).
 
 use units::Instant;
-use wire::{AckWindow, Arrival, CopyNumber, Reports, SackBlocks, SantaCruz, SeqNum, SeqRange};
+use wire::layout::PackedReport;
+use wire::{AckWindow, Arrival, CopyNumber, SackBlocks, SantaCruz, SeqNum, SeqRange};
 
 use super::Receiver;
 
@@ -12,7 +13,7 @@ pub(super) struct SantaCruzAck {
     /// Last segment that has arrived, until an acknowledgment reports it.
     arrival: Option<Arrival>,
     /// Option of the segment that is sent now.
-    option: Reports,
+    option: PackedReport,
 }
 
 impl Receiver {
@@ -86,12 +87,12 @@ impl Receiver {
                 option.answering(arrival, window).into()
             }
             None if data_copy.is_some() => option.into(),
-            None => Reports::NONE,
+            None => PackedReport::NONE,
         };
     }
 
     /// Returns the prepared option.
-    pub(crate) fn santa_cruz_option(&self) -> Option<&Reports> {
+    pub(crate) fn santa_cruz_option(&self) -> Option<&PackedReport> {
         Some(&self.santa_cruz.as_ref()?.option)
     }
 }

@@ -10,7 +10,8 @@ use std::collections::VecDeque;
 use policy::loss::{LossDetector, SentSegment};
 use policy::{AckSample, CongestionController, ForwardSample};
 use units::{Duration, Instant};
-use wire::{Arrival, CopyNumber, Reports, SeqNum, SeqRange};
+use wire::layout::PackedReport;
+use wire::{Arrival, CopyNumber, SeqNum, SeqRange};
 
 use super::Sender;
 use crate::config::Config;
@@ -139,13 +140,13 @@ impl Sender {
     #[inline(never)]
     pub(crate) fn take_reports(
         &mut self,
-        reports: &Reports,
+        reports: &PackedReport,
         ack: SeqNum,
         now: Instant,
         config: &Config,
     ) -> u32 {
         match self.policies.reported {
-            None => self.sack(reports.sack().iter(), ack),
+            None => self.sack(reports.sack_blocks().iter(), ack),
             Some(_) => self.take_option(reports, ack, now, config),
         }
     }
@@ -171,7 +172,7 @@ impl Sender {
     #[inline(never)]
     fn take_option(
         &mut self,
-        reports: &Reports,
+        reports: &PackedReport,
         ack: SeqNum,
         now: Instant,
         config: &Config,

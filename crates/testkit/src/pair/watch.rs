@@ -255,7 +255,7 @@ impl Watch {
         else {
             return Ok(());
         };
-        let keeps = segment.options.reports.santa_cruz().is_some();
+        let keeps = segment.options.santa_cruz().is_some();
         let is_lost = before.next_lost == Some(segment.seq) && segment.payload_len > 0;
         let previous = std::mem::take(&mut self.retransmitted);
         if keeps || !is_lost || connection.cwnd() < regime.cwnd_min(connection.smss()) {

@@ -1,8 +1,8 @@
 //! A segment in a script. It is compared with a sent segment, or converted to an arriving one.
 
 use wire::{
-    AckWindow, Arrival, Control, CopyNumber, Ecn, Flags, Mss, Options, Reports, SackBlocks,
-    SantaCruz, Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow, WindowScale,
+    AckWindow, Arrival, Control, CopyNumber, Ecn, Flags, Mss, Options, SackBlocks, SantaCruz,
+    Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow, WindowScale,
 };
 
 use super::parse::number;
@@ -87,8 +87,7 @@ impl Pattern {
         let start = origins.relative_seq(segment.seq);
         let sack: Vec<(u32, u32)> = segment
             .options
-            .reports
-            .sack()
+            .sack_blocks()
             .iter()
             .map(|block| (origins.relative_ack(block.start()), origins.relative_ack(block.end())))
             .collect();
@@ -110,7 +109,7 @@ impl Pattern {
 
     /// Compares the option, if the script contains one. An ACK window must always be given.
     fn santa_cruz_matches(&self, segment: &Segment, origins: &Origins) -> bool {
-        let option = segment.options.reports.santa_cruz();
+        let option = segment.options.santa_cruz();
         let arrival = option.and_then(|option| option.arrival());
         let relative =
             arrival.map(|a| Arrival { seq: SeqNum::new(origins.relative_ack(a.seq)), ..a });
@@ -190,7 +189,7 @@ impl Pattern {
                 sack_permitted: self.sack_permitted,
                 santa_cruz_permitted: self.santa_cruz_permitted,
                 timestamps: self.timestamps.map(|(val, ecr)| Timestamps { val, ecr }),
-                reports: self.santa_cruz(origins).map_or(sack.into(), Reports::from),
+                reports: self.santa_cruz(origins).map_or(sack.into(), Into::into),
             },
         };
         let end = SeqNum::new(start + segment.seq_len());

@@ -3,9 +3,10 @@
 use thiserror::Error;
 
 use crate::header::Header;
+use crate::report::Report;
 use crate::sack::SeqRange;
 use crate::santa_cruz::SantaCruz;
-use crate::segment::{Options, Report, Reports, Timestamps};
+use crate::segment::{Options, Timestamps};
 use crate::seq::SeqNum;
 use crate::window::{Mss, WindowScale};
 
@@ -234,7 +235,7 @@ pub(super) fn write(options: &Options, out: &mut Header) {
         out.push(&timestamps.val.to_be_bytes());
         out.push(&timestamps.ecr.to_be_bytes());
     }
-    match options.reports.read() {
+    match options.report() {
         Report::None => {}
         Report::Sack(blocks) => {
             let len = u8::try_from(2 + 8 * blocks.len()).unwrap_or(u8::MAX);
@@ -280,7 +281,7 @@ pub(super) fn validated(bytes: &[u8], syn: bool) -> Options {
     }
     // Received options without padding may not fit with padding: a SYN with SACK blocks.
     if found.wire_len() > 40 {
-        found.reports = Reports::NONE;
+        found.reports = Report::None.into();
     }
     found
 }

@@ -4,9 +4,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::ipv4;
+use crate::report::Report;
 use crate::sack::SeqRange;
 use crate::santa_cruz::{AckWindow, Arrival, CopyNumber, SantaCruz};
-use crate::segment::{Options, Reports, Timestamps};
+use crate::segment::{Options, Timestamps};
 use crate::window::{Mss, WindowScale};
 
 fn any_copy() -> impl Strategy<Value = CopyNumber> {
@@ -51,7 +52,7 @@ prop_compose! {
             timestamps: timestamps.map(|(val, ecr)| Timestamps { val, ecr }),
             santa_cruz_permitted: santa_cruz_permitted && syn,
             reports: match santa_cruz {
-                _ if syn => Reports::NONE,
+                _ if syn => Report::None.into(),
                 Some(option) => option.into(),
                 None => blocks.collect(),
             },
@@ -219,7 +220,7 @@ fn santa_cruz_option_bytes() {
     let arrival = Arrival { seq: SeqNum::new(0x0a0b_0c0d), copy: copy(3), at: 0x0102_0304 };
     let answer = SantaCruz::new(None).answering(arrival, AckWindow::new(9, &[0x1f, 0x80]).unwrap());
     let permitted = Options { santa_cruz_permitted: true, ..Options::default() };
-    let of = |option| Options { reports: Reports::from(option), ..Options::default() };
+    let of = |option| Options { reports: Report::SantaCruz(option).into(), ..Options::default() };
     let (syn, none) = (Control::Syn, Control::None);
     let table: [(Control, Options, &[u8]); 4] = [
         (syn, permitted, &[253, 4, 0x53, 0x43]),

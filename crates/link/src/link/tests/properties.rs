@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use units::{Duration, Instant, Rate};
 
+use super::super::reserved::ReservedDelivery;
 use super::super::{DropReason, Link, LinkConfig, LossPoint, Outcome, Tally};
 use super::random::{Seen, any_config, any_steps, drive, in_queue, tally};
 use super::{at, data, no_chance};

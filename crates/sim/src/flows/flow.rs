@@ -1,26 +1,17 @@
 //! A simulated flow: the two ends of a connection, and the flow's statistics.
 
-use std::mem::offset_of;
-use std::ops::Range;
-use std::sync::Arc;
-
-use policy::SenderPolicy;
-use policy::congestion::{Counting, Halving, MAX_WINDOW, WindowRules};
-use policy::rtt::RtoConfig;
-use tcp::{Challenges, Config, Connection, DelayedAck, Negotiated, RttSamples, Timeouts};
+use tcp::Connection;
 use units::{Duration, Instant};
-use wire::{Mss, SeqNum};
+use wire::SeqNum;
 
-use crate::plan::PlannedWorkload;
-use crate::scenario::{Growth, Opener, RttSample, TcpSettings};
+use super::endpoints::{self, Endpoints, SEND_BUFFER};
+use crate::network::End;
 use crate::timers::Timer;
 use crate::workload::FlowStart;
 
 /// A simulated flow.
 ///
-/// With many flows every access is a cache miss. Fields are therefore grouped in whole cache lines,
-/// in this order: fields that every packet needs, the end that sends, rarely used fields, and the
-/// end that receives. The fields of the receiver that data segments need begin with a cache line.
+/// The order of the fields is part of the [layout](super::layout) in memory.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Flow {
@@ -46,8 +37,8 @@ pub(crate) struct Flow {
     pub(crate) recorded: bool,
     /// The slot is free.
     pub(crate) is_free: bool,
-    /// The receiver acts ahead of time (`shared::lookahead`), and always has: no packet is
-    /// on its way to it.
+    /// State of [`crate::lookahead`]: the receiver acts ahead of time, and always has, so that no
+    /// packet is on its way to it.
     pub(crate) is_ahead: bool,
     /// A send opportunity is deferred until `send_deferred_until`.
     send_deferred: bool,
@@ -67,18 +58,7 @@ pub(crate) struct Flow {
     send_deferred_until: Instant,
 }
 
-#[cfg(target_pointer_width = "64")]
-const _: () = assert!(
-    size_of::<Flow>() == 18 * 64
-        && Flow::USUAL.end == 64
-        && lines(&Flow::SENDING) == 7
-        && lines(&Flow::RECEIVING) == 3
-        && lines(&Flow::DEADLINES[0]) == 1
-        && lines(&Flow::DEADLINES[1]) == 1,
-    "a part of a flow has left its lines"
-);
-
-/// A [`FlowStart`] in little memory.
+/// A [`FlowStart`] without the padding of its options.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Start {
     pub(crate) at: Instant,
@@ -130,78 +110,6 @@ pub(crate) struct PacketName {
     pub(crate) serial: u32,
 }
 
-/// One of a flow's two ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
-    Sender,
-    Receiver,
-}
-
-/// The configuration of a workload's flows that use one sender.
-#[derive(Debug, Clone)]
-pub(crate) struct Endpoints {
-    config: Arc<Config>,
-    opener: Option<Opener>,
-}
-
-impl Endpoints {
-    pub(crate) fn new(workload: &PlannedWorkload, sender: SenderPolicy) -> Self {
-        let opener = workload.handshake.then_some(workload.opener);
-        Self { config: Arc::new(config(&workload.tcp, sender)), opener }
-    }
-
-    fn sender(&self, identity: u64) -> Connection {
-        self.end(word(identity), word(identity >> 32), Opener::Sender)
-    }
-
-    fn receiver(&self, identity: u64) -> Connection {
-        self.end(word(identity >> 32), word(identity), Opener::Receiver)
-    }
-
-    /// Makes an end. It opens the connection if the opener is `role`.
-    fn end(&self, iss: SeqNum, irs: SeqNum, role: Opener) -> Connection {
-        let config = Arc::clone(&self.config);
-        let Some(opener) = self.opener else {
-            let (negotiated, window) = (Negotiated::between_equals(&config), config.receive_buffer);
-            return Connection::established(config, iss, irs, negotiated, window);
-        };
-        let mut end = Connection::new(config, iss);
-        // Both calls are valid for a new connection, so neither can fail.
-        let _ = if opener == role { end.connect() } else { end.listen() };
-        end
-    }
-}
-
-/// The memory layout of a flow, for prefetching.
-impl Flow {
-    /// The fields that every packet needs.
-    pub(crate) const USUAL: Range<usize> = 0..offset_of!(Self, sender);
-    /// The fields of the sending end that a packet for it needs.
-    pub(crate) const SENDING: Range<usize> = within(offset_of!(Self, sender), Connection::SENDING);
-    /// The fields of the receiving end that a packet for it needs.
-    pub(crate) const RECEIVING: Range<usize> =
-        within(offset_of!(Self, receiver), Connection::RECEIVING);
-    /// The fields that determine the flow's next timeout.
-    pub(crate) const DEADLINES: [Range<usize>; 2] = [
-        within(offset_of!(Self, sender), Connection::DEADLINES),
-        within(offset_of!(Self, receiver), Connection::DEADLINES),
-    ];
-    /// The fields that an expired timer needs, including those of a receiver that acts ahead of
-    /// time.
-    pub(crate) const EXPIRING: [Range<usize>; 2] =
-        [offset_of!(Self, sender)..offset_of!(Self, receiver), Self::RECEIVING];
-}
-
-/// The number of cache lines that a range of bytes touches.
-const fn lines(bytes: &Range<usize>) -> usize {
-    bytes.end.div_ceil(64) - bytes.start / 64
-}
-
-/// Shifts a range relative to a value at offset `value` to the start of the enclosing struct.
-const fn within(value: usize, bytes: Range<usize>) -> Range<usize> {
-    value + bytes.start..value + bytes.end
-}
-
 impl Flow {
     /// A flow that starts with its first [`write`](Self::write).
     pub(crate) fn new(endpoints: &Endpoints, name: Name, start: FlowStart) -> Self {
@@ -217,7 +125,7 @@ impl Flow {
             packets: 0,
             in_network: 0,
             workload,
-            closes: endpoints.opener.is_some(),
+            closes: endpoints.has_handshake(),
             acknowledged: false,
             recorded: false,
             is_free: false,
@@ -318,12 +226,12 @@ impl Flow {
 
     /// The initial sequence number of the end that sends data.
     pub(crate) fn iss(&self) -> SeqNum {
-        word(self.identity)
+        endpoints::iss(self.identity)
     }
 
     /// The initial sequence number of the end that receives data.
     pub(crate) fn irs(&self) -> SeqNum {
-        word(self.identity >> 32)
+        endpoints::irs(self.identity)
     }
 
     pub(crate) fn end(&mut self, end: End) -> &mut Connection {
@@ -352,7 +260,7 @@ impl Flow {
         if self.send_deferred { self.deferred_until() } else { Instant::NEVER }
     }
 
-    /// Out of line: inlined, a conditional move would read the cold cache line in every case.
+    /// Out of line: inlined, a conditional move would read the field in every case.
     #[cold]
     #[inline(never)]
     fn deferred_until(&self) -> Instant {
@@ -384,56 +292,5 @@ impl Flow {
         };
         let ended = || self.is_acknowledged() || self.sender.state() == tcp::State::Closed;
         self.in_network == 0 && ended() && at_rest(&self.sender) && at_rest(&self.receiver)
-    }
-}
-
-/// The sender's buffer, in bytes: enough for any window.
-const SEND_BUFFER: u32 = 1 << 30;
-
-/// Initial sequence numbers are spread over the whole space, so that wrapping is common.
-fn word(half: u64) -> SeqNum {
-    SeqNum::new(u32::try_from(half & u64::from(u32::MAX)).unwrap_or(0))
-}
-
-fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
-    // The plan has checked the order of the timeouts.
-    let rto = tcp.rto().unwrap_or(RtoConfig::RFC);
-    Config {
-        sender,
-        window: WindowRules {
-            counting: match tcp.growth {
-                Growth::Ack => Counting::Acks,
-                Growth::Bytes => Counting::Bytes,
-            },
-            halving: match tcp.halving {
-                crate::scenario::Halving::Flight => Halving::Flight,
-                crate::scenario::Halving::Window => Halving::Window,
-            },
-            ssthresh: tcp.ssthresh_initial.unwrap_or(MAX_WINDOW),
-        },
-        mss: tcp.mss,
-        rto,
-        rtt_samples: match tcp.rtt_sample {
-            RttSample::Window => RttSamples::OnePerWindow,
-            RttSample::Ack => RttSamples::EveryAck,
-        },
-        delayed_ack: DelayedAck { every: tcp.ack_every, timeout: tcp.ack_delay },
-        receive_buffer: tcp.receive_buffer,
-        send_buffer: SEND_BUFFER,
-        window_scaling: tcp.receive_buffer > u32::from(u16::MAX),
-        timestamps: tcp.timestamps,
-        sack: sender.wants_sack(),
-        santa_cruz: sender.wants_santa_cruz(),
-        ecn: tcp.ecn,
-        nagle: tcp.nagle,
-        // A simulated flow has all its data from the start and never idles.
-        restart_after_idle: false,
-        msl: Duration::from_secs(120),
-        // A simulated flow never aborts: its duration is the result.
-        max_timeouts: u8::MAX,
-        max_syn_timeouts: u8::MAX,
-        min_mss: Mss::LEAST,
-        challenges: Challenges::DEFAULT,
-        timeouts: Timeouts::NONE,
     }
 }

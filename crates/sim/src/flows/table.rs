@@ -1,25 +1,21 @@
 //! The table of active flows, in slots.
 
-use std::ops::{Index, IndexMut, Range};
+use std::ops::{Index, IndexMut};
 
-use crate::flow::{End, Endpoints, Flow, Name};
-use crate::prefetch::{prefetch, prefetch_line};
+use units::Instant;
+
+use super::endpoints::Endpoints;
+use super::flow::{Flow, Name};
+use super::prefetch;
+use crate::timers::{Class, Timers};
 use crate::workload::FlowStart;
 
 /// Flows by slot. A new flow reuses a free slot and the memory of its queues.
 #[derive(Debug)]
 pub(crate) struct FlowTable {
-    slots: Vec<Flow>,
+    pub(super) slots: Vec<Flow>,
     /// Slots that are free.
     free: Vec<u32>,
-}
-
-/// The ends of a flow that an event needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ends {
-    Sender,
-    Receiver,
-    Both,
 }
 
 impl FlowTable {
@@ -57,56 +53,20 @@ impl FlowTable {
         }
     }
 
-    /// Returns true if the flows exceed a core's own cache, about 1 MB, of which other data needs a
-    /// part.
-    #[inline]
-    pub(crate) const fn exceeds_cache(&self) -> bool {
-        self.slots.len() > (1 << 19) / size_of::<Flow>()
-    }
-
-    /// Prefetches the fields that a packet needs for these ends of a flow.
-    #[inline]
-    pub(crate) fn prefetch_ends(&self, slot: usize, ends: Ends) {
-        match ends {
-            Ends::Sender => self.prefetch_parts(slot, [Flow::SENDING]),
-            Ends::Receiver => self.prefetch_parts(slot, [Flow::RECEIVING]),
-            Ends::Both => self.prefetch_parts(slot, [Flow::SENDING, Flow::RECEIVING]),
-        }
-    }
-
-    /// Prefetches the fields that determine a flow's next timeout.
-    #[inline]
-    pub(crate) fn prefetch_deadlines(&self, slot: usize) {
-        self.prefetch_parts(slot, Flow::DEADLINES);
-    }
-
-    /// Prefetches the fields that an expired timer of a flow needs.
-    #[inline]
-    pub(crate) fn prefetch_expiring(&self, slot: usize) {
-        self.prefetch_parts(slot, Flow::EXPIRING);
-    }
-
-    /// Prefetches these parts of a flow and the fields that every packet needs.
-    #[inline]
-    fn prefetch_parts<const PARTS: usize>(&self, slot: usize, parts: [Range<usize>; PARTS]) {
-        let Some(flow) = self.slots.get(slot) else { return };
-        prefetch(flow, Flow::USUAL);
-        for bytes in parts {
-            prefetch(flow, bytes);
-        }
-    }
-
-    /// Prefetches the queues that a packet for this end of a flow needs, including that of a
-    /// receiver that acts ahead of time.
-    #[inline]
-    pub(crate) fn prefetch_queues(&self, slot: usize, end: End) {
-        let Some(flow) = self.slots.get(slot) else { return };
-        if end == End::Sender {
-            flow.sender.sending_queue().into_iter().for_each(prefetch_line);
-        }
-        if end == End::Receiver || flow.is_ahead {
-            prefetch_line(flow.receiver.receiving_queue());
-        }
+    /// Moves the timer entries of the next slice to the heap. Entries whose deadline has moved are
+    /// rescheduled.
+    #[inline(never)]
+    pub(crate) fn refill(&mut self, timers: &mut Timers) {
+        timers.refill(|timer, behind| {
+            prefetch::before_check(self, behind);
+            if timer.class != Class::Flow {
+                return Some(timer.at);
+            }
+            let flow =
+                self.get_mut(timer.slot as usize).filter(|flow| flow.is_current_timer(timer))?;
+            flow.scheduled = flow.next_timeout();
+            (flow.scheduled != Instant::NEVER).then_some(flow.scheduled)
+        });
     }
 
     /// The flow in this slot, if it is active.

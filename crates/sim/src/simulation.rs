@@ -10,19 +10,21 @@
 use link::Outcome;
 use units::{Duration, Instant};
 
-use crate::convert::{float, signed};
-use crate::flow::{End, Flow, Name};
-use crate::flow_table::{Ends, FlowTable};
-use crate::network::Packet;
+use crate::flows::{FlowTable, Name, prefetch};
+use crate::lookahead::LookAhead;
+use crate::network::{End, Packet};
 use crate::plan::Plan;
+use crate::recorder::trace::Entry;
 use crate::scenario::{Scenario, ScenarioError};
 use crate::shared::Shared;
 use crate::streams::{Seed, flow_identity};
-use crate::tables::{
-    Flows, Links, Names, Object, PacketEvent, Packets, Quantity, Recoveries, Samples, names,
-};
+use crate::tables::{Flows, Links, Names, PacketEvent, Packets, Recoveries, Samples, names};
 use crate::timers::{Class, Timer};
-use crate::trace::Entry;
+
+mod sampling;
+mod stages;
+
+use stages::Stage;
 
 /// The status of a run after [`Simulation::advance`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,23 +43,12 @@ pub enum Status {
 #[derive(Debug)]
 pub struct Simulation {
     shared: Shared,
+    lookahead: LookAhead,
     flows: FlowTable,
     started: u64,
     events: u64,
     link_names: Names,
     stage: Stage,
-}
-
-/// The stage of a run.
-#[derive(Debug)]
-enum Stage {
-    /// Statistics are being collected.
-    Counting,
-    /// Statistics have ended, with these books of the links. Some flows that count are still
-    /// incomplete.
-    Draining(Links),
-    /// The run has ended. The books are those at the end of the statistics.
-    Done(Links),
 }
 
 impl Simulation {
@@ -70,8 +61,10 @@ impl Simulation {
         let link_names = names(plan.links.iter().map(|link| link.name.as_str()));
         let endless =
             plan.workloads.iter().map(|workload| workload.demand.endless() as usize).sum();
+        let shared = Shared::new(plan, Seed(seed), &link_names);
         Ok(Self {
-            shared: Shared::new(plan, Seed(seed), &link_names),
+            lookahead: LookAhead::new(&shared),
+            shared,
             flows: FlowTable::with_capacity(endless),
             started: 0,
             events: 0,
@@ -99,7 +92,7 @@ impl Simulation {
     fn handle_events(&mut self, limit: u64) {
         while self.events < limit {
             if self.shared.timers.needs_refill() {
-                self.refill_timers();
+                self.flows.refill(&mut self.shared.timers);
             }
             let delivery = self.shared.network.next_delivery();
             let timer = self.shared.timers.next();
@@ -165,8 +158,7 @@ impl Simulation {
 
     /// Disables look-ahead: from now on every packet is an event when it arrives.
     pub(crate) fn stop_looking_ahead(&mut self) {
-        self.shared.stop_looking_ahead();
-        self.flows.iter_mut().for_each(|flow| flow.is_ahead = false);
+        self.lookahead.stop(self.flows.iter_mut());
     }
 
     /// Records every packet from now on, for [`crate::pcap::Capture`].
@@ -205,54 +197,21 @@ impl Simulation {
         flow.end(end).on_segment(&packet.segment, now);
         let link = self.shared.network.arriving_link();
         self.shared.network.deliver();
-        if self.flows.exceeds_cache() {
-            self.prefetch_upcoming(link);
-        }
+        prefetch::before_delivery(&self.flows, &self.shared.network, link, |workload| {
+            self.lookahead.applies_to(workload)
+        });
         let flow = &mut self.flows[slot];
         let both_act = flow.is_ahead;
         if end == End::Sender {
-            self.shared.serve_sender(slot, flow);
+            self.lookahead.serve_sender(&mut self.shared, slot, flow);
         } else {
             flow.read(now);
-            self.shared.flush(slot, flow, End::Receiver);
+            self.lookahead.flush_receiver(&mut self.shared, slot, flow);
         }
         let due = if both_act { flow.next_timeout() } else { flow.next_timeout_at(end) };
         if self.shared.update_timer_or_finish(slot, flow, due) {
             self.flows.release(slot);
         }
-    }
-
-    /// Prefetches the memory that the next packets of a link need, if the flows exceed the cache.
-    /// First the end at which a packet arrives, which holds the address of its queue; later the
-    /// queue. Packets are adjacent in memory, so the processor prefetches them itself.
-    #[inline]
-    fn prefetch_upcoming(&self, link: u32) {
-        const END: usize = 4;
-        const QUEUE: usize = 2;
-        if let Some(packet) = self.shared.network.upcoming(link, END) {
-            self.flows.prefetch_ends(packet.slot as usize, self.ends_for(packet));
-        }
-        if let Some(packet) = self.shared.network.upcoming(link, QUEUE) {
-            self.flows.prefetch_queues(packet.slot as usize, packet.end());
-        }
-    }
-
-    /// The ends of its flow that an arriving packet needs.
-    fn ends_for(&self, packet: &Packet) -> Ends {
-        match packet.end() {
-            End::Receiver => Ends::Receiver,
-            End::Sender if self.shared.looks_ahead(packet.path_id.workload) => Ends::Both,
-            End::Sender => Ends::Sender,
-        }
-    }
-
-    /// Prefetches the flows of the next timers, and the queue of the first.
-    fn prefetch_timers(&self) {
-        let mut next = self.shared.timers.foremost();
-        if let Some(first) = next.next() {
-            self.flows.prefetch_queues(first.slot as usize, End::Sender);
-        }
-        next.take(2).for_each(|timer| self.flows.prefetch_expiring(timer.slot as usize));
     }
 
     /// Puts the arriving packet on the next link of its path.
@@ -298,36 +257,13 @@ impl Simulation {
 
     fn fire(&mut self) {
         let Some(timer) = self.shared.timers.pop() else { return };
-        if self.flows.exceeds_cache() {
-            self.prefetch_timers();
-        }
+        prefetch::before_timer(&self.flows, &self.shared.timers);
         match timer.class {
             Class::Flow => self.on_flow_timer(&timer),
             Class::Start => self.start(timer.slot as usize),
-            Class::WarmUp => self.shared.end_warm_up(self.flows.iter()),
+            Class::WarmUp => self.end_warm_up(),
             Class::Sample => self.sample(),
         }
-    }
-
-    /// Moves the timer entries of the next slice to the heap. Entries whose deadline has moved are
-    /// rescheduled.
-    #[inline(never)]
-    fn refill_timers(&mut self) {
-        let flows = &mut self.flows;
-        self.shared.timers.refill(|timer, soon| {
-            if flows.exceeds_cache()
-                && let Some(soon) = soon
-            {
-                flows.prefetch_deadlines(soon.slot as usize);
-            }
-            if timer.class != Class::Flow {
-                return Some(timer.at);
-            }
-            let flow =
-                flows.get_mut(timer.slot as usize).filter(|flow| flow.is_current_timer(timer))?;
-            flow.scheduled = flow.next_timeout();
-            (flow.scheduled != Instant::NEVER).then_some(flow.scheduled)
-        });
     }
 
     /// Handles a flow's timer entry. Its deadline may have moved since the entry was made.
@@ -341,7 +277,7 @@ impl Simulation {
         flow.scheduled = Instant::NEVER;
         if flow.receiver.next_timeout() <= now {
             flow.receiver.on_timeout(now);
-            self.shared.flush(slot, flow, End::Receiver);
+            self.lookahead.flush_receiver(&mut self.shared, slot, flow);
         }
         let timed_out = flow.sender.next_timeout() <= now;
         if timed_out {
@@ -349,9 +285,9 @@ impl Simulation {
         }
         if flow.take_deferred(now) {
             flow.active_at = now;
-            self.shared.flush(slot, flow, End::Sender);
+            self.lookahead.flush_sender(&mut self.shared, slot, flow);
         } else if timed_out {
-            self.shared.serve_sender(slot, flow);
+            self.lookahead.serve_sender(&mut self.shared, slot, flow);
         }
         self.update_timer_or_finish(slot);
     }
@@ -369,99 +305,9 @@ impl Simulation {
         let slot = self.flows.start(endpoints, name, start);
         self.started += 1;
         let flow = &mut self.flows[slot];
-        flow.is_ahead = shared.looks_ahead(flow.workload);
-        shared.flush(slot, flow, End::Receiver);
-        shared.serve_sender(slot, flow);
+        self.lookahead.start(flow);
+        self.lookahead.flush_receiver(shared, slot, flow);
+        self.lookahead.serve_sender(shared, slot, flow);
         self.update_timer_or_finish(slot);
-    }
-
-    fn sample(&mut self) {
-        let Some(plan) = &self.shared.plan.samples else { return };
-        let now = self.shared.now;
-        let mut push =
-            |object, quantity, value| self.shared.recorder.sample(now, object, quantity, value);
-        for &link in &plan.links {
-            let queue = self.shared.network.queue(link, self.shared.now);
-            let object = Object::Link(u32::try_from(link).unwrap_or(u32::MAX));
-            push(object, Quantity::QueueBytes, float(queue.bytes));
-            push(object, Quantity::QueuePackets, float(queue.packets));
-        }
-        // Slots are reused, so their order is not the order of starting.
-        let wanted = |flow: &&Flow| plan.workloads.contains(&usize::from(flow.workload));
-        let mut flows: Vec<&Flow> = self.flows.iter().filter(wanted).collect();
-        flows.sort_unstable_by_key(|flow| flow.serial);
-        for flow in flows {
-            let object = Object::Flow { workload: u32::from(flow.workload), flow: flow.index };
-            push(object, Quantity::CwndBytes, f64::from(flow.sender.cwnd()));
-            push(object, Quantity::SsthreshBytes, f64::from(flow.sender.ssthresh()));
-            push(object, Quantity::FlightBytes, f64::from(flow.sender.flight()));
-            if let Some(path) = flow.sender.path() {
-                push(object, Quantity::ForwardDelay, 1e-9 * signed(path.forward_ns));
-                push(object, Quantity::ReturnDelay, 1e-9 * signed(path.return_ns));
-                push(object, Quantity::WaitingPackets, 1e-6 * signed(path.waiting_millionths));
-                push(object, Quantity::ForwardReordered, float(path.forward_reordered));
-                push(object, Quantity::ReturnReordered, float(path.return_reordered));
-            }
-        }
-        let next = self.shared.now + plan.every;
-        if next <= self.shared.plan.end() {
-            self.shared.schedule(next, Class::Sample);
-        }
-    }
-
-    /// Ends a stage of the run, at its end time or when no events are left. Returns true if the run
-    /// continues, to complete the flows that count.
-    #[cold]
-    #[inline(never)]
-    fn end_stage(&mut self) -> bool {
-        match &mut self.stage {
-            Stage::Counting => {
-                self.shared.now = self.shared.end;
-                let links = self.links();
-                self.shared.awaited = self.unfinished(|flow| flow.start.size().is_some()).len();
-                if self.shared.awaited == 0 || self.shared.plan.drain.is_zero() {
-                    self.record_unfinished(|_| true);
-                    self.stage = Stage::Done(links);
-                    return false;
-                }
-                self.record_unfinished(|flow| flow.start.size().is_none());
-                // No flow is ahead of this time. Look-ahead ends for all flows: if only some were
-                // ahead, their acknowledgments would be out of order.
-                self.stop_looking_ahead();
-                self.shared.end = self.shared.plan.limit();
-                self.stage = Stage::Draining(links);
-                true
-            }
-            Stage::Draining(links) => {
-                let links = std::mem::replace(links, Links::new(&self.link_names));
-                self.shared.now = self.shared.end;
-                self.record_unfinished(|_| true);
-                self.stage = Stage::Done(links);
-                false
-            }
-            Stage::Done(_) => false,
-        }
-    }
-
-    /// The slots of the flows that will have a row and do not have one yet, in order of starting.
-    fn unfinished(&self, wanted: impl Fn(&Flow) -> bool) -> Vec<usize> {
-        let counts =
-            |flow: &Flow| self.shared.plan.counts(flow.start.at) || flow.start.size().is_none();
-        let left =
-            self.flows.slots().filter(|(_, flow)| !flow.recorded && counts(flow) && wanted(flow));
-        let mut left: Vec<_> = left.map(|(slot, flow)| (flow.serial, slot)).collect();
-        left.sort_unstable();
-        left.into_iter().map(|(_, slot)| slot).collect()
-    }
-
-    /// Records the unfinished flows that are `wanted` in their current state.
-    fn record_unfinished(&mut self, wanted: impl Fn(&Flow) -> bool) {
-        let left = self.unfinished(wanted);
-        self.shared.recorder.flows.reserve(left.len());
-        for slot in left {
-            let flow = &mut self.flows[slot];
-            flow.recorded = true;
-            self.shared.recorder.flow(self.shared.now, flow);
-        }
     }
 }

@@ -4,7 +4,7 @@ use link::DropReason;
 use units::Instant;
 use wire::Segment;
 
-use crate::flow::Flow;
+use crate::flows::Flow;
 use crate::network::Packet;
 use crate::plan::Plan;
 use crate::tables::PacketEvent;

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
-use crate::engine::{Simulation, Status};
 use crate::scenario::Scenario;
+use crate::simulation::{Simulation, Status};
 
 /// Digests of a run's tables, and the number of its events.
 fn run(scenario: &Scenario, seed: u64, looks_ahead: bool) -> ([u64; 4], u64) {

@@ -1,0 +1,114 @@
+//! The configuration of the two ends of a flow.
+
+use std::sync::Arc;
+
+use policy::SenderPolicy;
+use policy::congestion::{Counting, Halving, MAX_WINDOW, WindowRules};
+use policy::rtt::RtoConfig;
+use tcp::{Challenges, Config, Connection, DelayedAck, Negotiated, RttSamples, Timeouts};
+use units::Duration;
+use wire::{Mss, SeqNum};
+
+use crate::plan::PlannedWorkload;
+use crate::scenario::{Growth, Opener, RttSample, TcpSettings};
+
+/// The configuration of a workload's flows that use one sender.
+#[derive(Debug, Clone)]
+pub(crate) struct Endpoints {
+    config: Arc<Config>,
+    opener: Option<Opener>,
+}
+
+impl Endpoints {
+    pub(crate) fn new(workload: &PlannedWorkload, sender: SenderPolicy) -> Self {
+        let opener = workload.handshake.then_some(workload.opener);
+        Self { config: Arc::new(config(&workload.tcp, sender)), opener }
+    }
+
+    pub(super) fn sender(&self, identity: u64) -> Connection {
+        self.end(iss(identity), irs(identity), Opener::Sender)
+    }
+
+    pub(super) fn receiver(&self, identity: u64) -> Connection {
+        self.end(irs(identity), iss(identity), Opener::Receiver)
+    }
+
+    /// Returns true if the connection is opened by a handshake, and therefore closed as well.
+    pub(super) fn has_handshake(&self) -> bool {
+        self.opener.is_some()
+    }
+
+    /// Makes an end. It opens the connection if the opener is `role`.
+    fn end(&self, iss: SeqNum, irs: SeqNum, role: Opener) -> Connection {
+        let config = Arc::clone(&self.config);
+        let Some(opener) = self.opener else {
+            let (negotiated, window) = (Negotiated::between_equals(&config), config.receive_buffer);
+            return Connection::established(config, iss, irs, negotiated, window);
+        };
+        let mut end = Connection::new(config, iss);
+        // Both calls are valid for a new connection, so neither can fail.
+        let _ = if opener == role { end.connect() } else { end.listen() };
+        end
+    }
+}
+
+/// The sender's buffer, in bytes: enough for any window.
+pub(super) const SEND_BUFFER: u32 = 1 << 30;
+
+/// The initial sequence number of the end that sends data.
+pub(super) fn iss(identity: u64) -> SeqNum {
+    word(identity)
+}
+
+/// The initial sequence number of the end that receives data.
+pub(super) fn irs(identity: u64) -> SeqNum {
+    word(identity >> 32)
+}
+
+/// Initial sequence numbers are spread over the whole space, so that wrapping is common.
+fn word(half: u64) -> SeqNum {
+    SeqNum::new(u32::try_from(half & u64::from(u32::MAX)).unwrap_or(0))
+}
+
+fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
+    // The plan has checked the order of the timeouts.
+    let rto = tcp.rto().unwrap_or(RtoConfig::RFC);
+    Config {
+        sender,
+        window: WindowRules {
+            counting: match tcp.growth {
+                Growth::Ack => Counting::Acks,
+                Growth::Bytes => Counting::Bytes,
+            },
+            halving: match tcp.halving {
+                crate::scenario::Halving::Flight => Halving::Flight,
+                crate::scenario::Halving::Window => Halving::Window,
+            },
+            ssthresh: tcp.ssthresh_initial.unwrap_or(MAX_WINDOW),
+        },
+        mss: tcp.mss,
+        rto,
+        rtt_samples: match tcp.rtt_sample {
+            RttSample::Window => RttSamples::OnePerWindow,
+            RttSample::Ack => RttSamples::EveryAck,
+        },
+        delayed_ack: DelayedAck { every: tcp.ack_every, timeout: tcp.ack_delay },
+        receive_buffer: tcp.receive_buffer,
+        send_buffer: SEND_BUFFER,
+        window_scaling: tcp.receive_buffer > u32::from(u16::MAX),
+        timestamps: tcp.timestamps,
+        sack: sender.wants_sack(),
+        santa_cruz: sender.wants_santa_cruz(),
+        ecn: tcp.ecn,
+        nagle: tcp.nagle,
+        // A simulated flow has all its data from the start and never idles.
+        restart_after_idle: false,
+        msl: Duration::from_secs(120),
+        // A simulated flow never aborts: its duration is the result.
+        max_timeouts: u8::MAX,
+        max_syn_timeouts: u8::MAX,
+        min_mss: Mss::LEAST,
+        challenges: Challenges::DEFAULT,
+        timeouts: Timeouts::NONE,
+    }
+}
