@@ -88,22 +88,6 @@ pub trait CongestionController: fmt::Debug + Send + Sync {
     fn set_cwnd(&mut self, bytes: u32);
 }
 
-/// Decides when slow start ends.
-pub trait SlowStart: fmt::Debug + Send + Sync {
-    /// Returns whether the window grows exponentially. Both arguments are in bytes.
-    fn is_active(&self, cwnd: u32, ssthresh: u32) -> bool;
-}
-
-/// RFC 5681 §3.1: slow start while `cwnd < ssthresh`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Classic;
-
-impl SlowStart for Classic {
-    fn is_active(&self, cwnd: u32, ssthresh: u32) -> bool {
-        cwnd < ssthresh
-    }
-}
-
 /// Number of bytes that slow start counts for an acknowledgment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Counting {
@@ -151,7 +135,7 @@ impl WindowRules {
 #[derive(Debug)]
 pub enum AnyController {
     /// The window of Tahoe, Reno and NewReno, which differ only in recovery.
-    Reno(Reno<Classic>),
+    Reno(Reno),
     /// Any other controller.
     Other(Box<Boxed<dyn CongestionController>>),
 }

@@ -3,38 +3,27 @@
 //! Tahoe, Reno, NewReno and SACK maintain the same window. They differ in [`crate::recovery`],
 //! between the detection of a loss and its repair.
 
-use crate::congestion::{
-    CongestionController, Counting, Halving, MAX_WINDOW, SlowStart, WindowRules,
-};
+use crate::congestion::{CongestionController, Counting, Halving, MAX_WINDOW, WindowRules};
 use crate::facts::{AckSample, Growth, LossSample};
 
 /// Congestion window of RFC 5681.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reno<S> {
+pub struct Reno {
     cwnd: u32,
     ssthresh: u32,
     /// Growth that congestion avoidance has accumulated and not yet added, in bytes · cwnd.
     earned: u64,
     counting: Counting,
     halving: Halving,
-    slow_start: S,
     /// Whether the current slow start follows a timeout.
     after_timeout: bool,
 }
 
-impl<S: SlowStart> Reno<S> {
+impl Reno {
     /// Creates a window of `initial` bytes in slow start.
-    pub const fn new(initial: u32, rules: WindowRules, slow_start: S) -> Self {
+    pub const fn new(initial: u32, rules: WindowRules) -> Self {
         let WindowRules { counting, halving, ssthresh } = rules;
-        Self {
-            cwnd: initial,
-            ssthresh,
-            earned: 0,
-            counting,
-            halving,
-            slow_start,
-            after_timeout: false,
-        }
+        Self { cwnd: initial, ssthresh, earned: 0, counting, halving, after_timeout: false }
     }
 
     /// Handles an acknowledgment as [`CongestionController::on_ack`] does, with only the facts that
@@ -52,7 +41,7 @@ impl<S: SlowStart> Reno<S> {
                 // RFC 5681 §3.1, eq. (2), and RFC 3465 §1 in congestion avoidance: an ACK counts
                 // for no more than the bytes it covers. A peer then gains nothing by splitting its
                 // ACKs.
-                let in_slow_start = self.slow_start.is_active(self.cwnd, self.ssthresh);
+                let in_slow_start = self.is_in_slow_start();
                 let covered = match self.counting {
                     Counting::Acks => step,
                     Counting::Bytes => step.min(acked),
@@ -69,6 +58,11 @@ impl<S: SlowStart> Reno<S> {
                 }
             }
         }
+    }
+
+    /// RFC 5681 §3.1: slow start is active while `cwnd < ssthresh`.
+    pub(super) const fn is_in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
     }
 
     /// RFC 3465: the number of bytes that count for an acknowledgment.
@@ -117,7 +111,7 @@ impl<S: SlowStart> Reno<S> {
     }
 }
 
-impl<S: SlowStart> CongestionController for Reno<S> {
+impl CongestionController for Reno {
     fn cwnd(&self) -> u32 {
         self.cwnd
     }
@@ -170,12 +164,11 @@ mod tests {
     use wire::SeqNum;
 
     use super::*;
-    use crate::congestion::Classic;
 
     const SMSS: u32 = 1000;
 
-    fn at(cwnd: u32, halving: Halving) -> Reno<Classic> {
-        Reno::new(cwnd, WindowRules { halving, ..WindowRules::RFC }, Classic)
+    fn at(cwnd: u32, halving: Halving) -> Reno {
+        Reno::new(cwnd, WindowRules { halving, ..WindowRules::RFC })
     }
 
     fn sample(flight: u32) -> LossSample {
@@ -234,7 +227,7 @@ mod tests {
     #[test]
     fn splitting_acks_earns_nothing() {
         let after_a_round_trip = |counting, piece| {
-            let mut reno = Reno::new(10_000, WindowRules { counting, ..WindowRules::RFC }, Classic);
+            let mut reno = Reno::new(10_000, WindowRules { counting, ..WindowRules::RFC });
             reno.ssthresh = SMSS;
             for _ in 0..10_000 / piece {
                 let growth = Growth::Standard { step: SMSS, per_rtt: SMSS };
@@ -256,12 +249,12 @@ mod tests {
     fn appropriate_byte_counting() {
         let rules = WindowRules { counting: Counting::Appropriate, ..WindowRules::RFC };
         let growth = Growth::Standard { step: SMSS, per_rtt: SMSS };
-        let grown = |reno: &mut Reno<Classic>, acked| {
+        let grown = |reno: &mut Reno, acked| {
             let before = reno.cwnd();
             reno.on_ack(&ack(acked), growth);
             reno.cwnd() - before
         };
-        let mut reno = Reno::new(10_000, rules, Classic);
+        let mut reno = Reno::new(10_000, rules);
         for (acked, more) in [(1, 1), (1000, 1000), (1500, 1500), (2000, 2000), (3000, 2000)] {
             assert_eq!(grown(&mut reno, acked), more, "slow start, {acked}");
         }
@@ -278,7 +271,7 @@ mod tests {
         assert_eq!(grown(&mut reno, 3000), 2000);
         // The step of Smart Framing replaces SMSS.
         let small = Growth::Standard { step: SMSS / 4, per_rtt: SMSS / 4 };
-        let mut framed = Reno::new(SMSS, rules, Classic);
+        let mut framed = Reno::new(SMSS, rules);
         framed.on_ack(&ack(SMSS), small);
         assert_eq!(framed.cwnd(), SMSS * 3 / 2);
     }

@@ -28,7 +28,7 @@ fn reading(n_op: u16, delta: u16, reading: Reading) -> Target {
 }
 
 fn controller(target: Target, segments: u32) -> SantaCruz {
-    SantaCruz::new(target, Reno::new(segments * SMSS, WindowRules::RFC, Classic))
+    SantaCruz::new(target, Reno::new(segments * SMSS, WindowRules::RFC))
 }
 
 fn at(micros: u64) -> Instant {
