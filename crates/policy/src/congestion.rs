@@ -80,9 +80,9 @@ pub trait CongestionController: fmt::Debug + Send + Sync {
     /// retransmission timer makes the sender slower.
     fn on_mark(&mut self, loss: &LossSample) -> bool;
 
-    /// Handles an expiry of the retransmission timer. `repeated` says that the timer has expired
-    /// before for the same data.
-    fn on_timeout(&mut self, loss: &LossSample, repeated: bool);
+    /// Handles an expiry of the retransmission timer, or a loss after which a sender without fast
+    /// recovery restarts as after an expiry.
+    fn on_timeout(&mut self, loss: &LossSample);
 
     /// Sets the window, in bytes, at the end of recovery or after an idle period.
     fn set_cwnd(&mut self, bytes: u32);
@@ -192,8 +192,8 @@ impl<C: CongestionController + ?Sized> CongestionController for Boxed<C> {
         self.update(|c| c.on_mark(loss))
     }
 
-    fn on_timeout(&mut self, loss: &LossSample, repeated: bool) {
-        self.update(|c| c.on_timeout(loss, repeated));
+    fn on_timeout(&mut self, loss: &LossSample) {
+        self.update(|c| c.on_timeout(loss));
     }
 
     fn set_cwnd(&mut self, bytes: u32) {
@@ -273,8 +273,8 @@ impl CongestionController for AnyController {
         each!(self, c => c.on_mark(loss))
     }
 
-    fn on_timeout(&mut self, loss: &LossSample, repeated: bool) {
-        each!(self, c => c.on_timeout(loss, repeated));
+    fn on_timeout(&mut self, loss: &LossSample) {
+        each!(self, c => c.on_timeout(loss));
     }
 
     fn set_cwnd(&mut self, bytes: u32) {

@@ -142,9 +142,9 @@ impl CongestionController for Reno {
         before <= loss.smss
     }
 
-    fn on_timeout(&mut self, loss: &LossSample, repeated: bool) {
+    fn on_timeout(&mut self, loss: &LossSample) {
         // RFC 5681 §3.1: ssthresh is held while the same segment keeps timing out.
-        if !repeated || self.halving == Halving::Window {
+        if !loss.already_reduced || self.halving == Halving::Window {
             self.halve(loss);
         }
         // RFC 5681 §3.1, after eq. (4): the loss window, not the initial one.
@@ -181,6 +181,7 @@ mod tests {
             now: Instant::ZERO,
             sent_at: None,
             resent: false,
+            already_reduced: false,
         }
     }
 
@@ -258,7 +259,7 @@ mod tests {
         for (acked, more) in [(1, 1), (1000, 1000), (1500, 1500), (2000, 2000), (3000, 2000)] {
             assert_eq!(grown(&mut reno, acked), more, "slow start, {acked}");
         }
-        reno.on_timeout(&sample(8000), false);
+        reno.on_timeout(&sample(8000));
         assert_eq!(reno.ssthresh(), 4000);
         for (acked, more) in [(500, 500), (2000, 1000), (2000, 1000), (2000, 1000)] {
             assert_eq!(grown(&mut reno, acked), more, "after a timeout, {acked}");

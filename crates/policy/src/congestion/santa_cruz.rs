@@ -370,11 +370,11 @@ impl CongestionController for SantaCruz {
         self.window.on_mark(loss)
     }
 
-    fn on_timeout(&mut self, loss: &LossSample, repeated: bool) {
+    fn on_timeout(&mut self, loss: &LossSample) {
         self.interrupt(loss.now);
         self.slow_start = true;
         self.counted = self.delivered();
-        self.window.on_timeout(loss, repeated);
+        self.window.on_timeout(loss);
     }
 
     fn set_cwnd(&mut self, bytes: u32) {

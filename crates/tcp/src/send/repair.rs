@@ -206,8 +206,8 @@ impl Sender {
         }
         self.statistics.timeouts += 1;
         let event = self.event(now, Repair::Timeout);
-        let loss = self.loss_at(now);
-        self.policies.controller.on_timeout(&loss, repeated);
+        let loss = LossSample { already_reduced: repeated, ..self.loss_at(now) };
+        self.policies.controller.on_timeout(&loss);
         self.ecn.reduced_by_loss(self.max);
         // Unlike RFC 6298 §5.5, TCP Santa Cruz (section 3.2.1) does not back off, because it
         // measures retransmissions. Unlike there, it does if nothing at all has arrived since the
@@ -289,16 +289,16 @@ impl Sender {
 
     pub(super) fn enter_recovery(&mut self, now: Instant) -> LossEvent {
         let event = self.event(now, Repair::FastRetransmit);
-        let loss = self.loss_at(now);
         self.statistics.fast_retransmits += 1;
         // RFC 3168 §6.1.2: one reduction for all marks and losses of a window.
         let reduced = self.ecn.has_reduced_for(self.una);
+        let loss = LossSample { already_reduced: reduced, ..self.loss_at(now) };
         if !reduced {
             self.ecn.reduced_by_loss(self.max);
         }
         let Some(recovery) = &mut self.policies.recovery else {
             // Tahoe: as after a timeout, but without the wait and the back-off.
-            self.policies.controller.on_timeout(&loss, reduced);
+            self.policies.controller.on_timeout(&loss);
             self.restart_from_una();
             return event;
         };
@@ -404,6 +404,7 @@ impl Sender {
             now,
             sent_at: first.map(|segment| segment.sent_at()),
             resent: first.is_some_and(|segment| segment.was_resent()),
+            already_reduced: false,
         }
     }
 }
