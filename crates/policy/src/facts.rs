@@ -3,6 +3,8 @@
 use units::{Duration, Instant};
 use wire::SeqNum;
 
+use crate::loss::Transmission;
+
 /// State of the sender. Sizes are in bytes unless the field says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendView {
@@ -80,6 +82,13 @@ pub struct ForwardSample {
     /// Round-trip time smoothed over every acknowledged transmission including this one, to the
     /// nanosecond.
     pub srtt: Duration,
+}
+
+impl ForwardSample {
+    /// The reported transmission.
+    pub fn transmission(&self) -> Transmission {
+        Transmission { sent_at: self.sent_at, seq: self.seq }
+    }
 }
 
 /// A loss, detected in any way, or a congestion mark of a router instead of a loss.

@@ -3,7 +3,7 @@
 use units::{Duration, Instant};
 
 use crate::facts::AckSample;
-use crate::loss::{DUP_THRESH, Duplicate, LossDetector, Scoreboard};
+use crate::loss::{DUP_THRESH, Duplicate, LossDetector, Lost, Scoreboard};
 
 /// Brakmo and Peterson, IEEE JSAC 13(8), 1995, §III-A: a duplicate acknowledgment makes the sender
 /// check the time. The first segment is lost at the first duplicate if it was sent longer ago than
@@ -58,44 +58,46 @@ impl Vegas {
         board.first().is_some_and(|first| now.since(first.sent_at()) >= self.timeout)
     }
 
-    fn note_loss(&mut self, board: &Scoreboard) {
+    /// Returns the first segment if a duplicate shows that it is lost, and lengthens the timeout.
+    fn first_if(&mut self, is_lost: bool, board: &Scoreboard) -> Lost {
+        if !is_lost {
+            return Lost::Nothing;
+        }
         self.acks_to_check = Self::ACKS_CHECKED;
         let copy = board.first().is_some_and(|first| first.was_resent());
         let timeout = self.timeout.as_nanos();
         self.timeout =
             Duration::from_nanos(timeout.saturating_add(if copy { timeout } else { timeout / 8 }));
+        Lost::First
     }
 }
 
 impl LossDetector for Vegas {
-    fn on_duplicate(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> bool {
+    fn on_duplicate(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> Lost {
         if !duplicate.exact {
-            return false;
+            return Lost::Nothing;
         }
         self.count += 1;
-        let lost = self.count == DUP_THRESH || self.has_expired(duplicate.now, board);
-        if lost {
-            self.note_loss(board);
-        }
-        lost
+        let is_lost = self.count == DUP_THRESH || self.has_expired(duplicate.now, board);
+        self.first_if(is_lost, board)
     }
 
-    fn on_duplicate_in_recovery(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> bool {
-        let lost = duplicate.exact && self.has_expired(duplicate.now, board);
-        if lost {
-            self.note_loss(board);
-        }
-        lost
+    fn on_duplicate_in_recovery(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> Lost {
+        let is_lost = duplicate.exact && self.has_expired(duplicate.now, board);
+        self.first_if(is_lost, board)
     }
 
-    fn on_ack(&mut self, ack: &AckSample, board: &Scoreboard) -> bool {
+    fn on_ack(&mut self, ack: &AckSample, board: &Scoreboard) -> Lost {
         self.count = 0;
         if let Some(rtt) = ack.rtt {
             self.measure(rtt);
         }
-        let lost = self.acks_to_check > 0 && self.has_expired(ack.now, board);
-        self.acks_to_check = if lost { self.acks_to_check - 1 } else { 0 };
-        lost
+        if self.acks_to_check > 0 && self.has_expired(ack.now, board) {
+            self.acks_to_check -= 1;
+            return Lost::First;
+        }
+        self.acks_to_check = 0;
+        Lost::Nothing
     }
 
     fn reset(&mut self) {

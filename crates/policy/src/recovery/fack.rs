@@ -64,7 +64,7 @@ mod tests {
     use wire::{SeqNum, SeqRange};
 
     use super::*;
-    use crate::loss::{LossDetector, Sack};
+    use crate::loss::{LossDetector, Lost, Sack};
 
     const LEN: u32 = 100;
 
@@ -105,7 +105,7 @@ mod tests {
     fn a_lost_retransmission_waits_for_the_timer() {
         let mut board = board(5);
         sack(&mut board, 4);
-        Sack::FORWARD.mark(&mut board, true);
+        board.mark(Lost::First);
         board.resend(SeqNum::new(0), LEN, Instant::from_nanos(1));
         board.push(SeqNum::new(5 * LEN), LEN, Instant::from_nanos(2), false);
         let mut fack = Fack::default();
@@ -139,7 +139,7 @@ mod tests {
                 if segment >= una {
                     sack(&mut board, segment);
                 }
-                Sack::FORWARD.mark(&mut board, false);
+                board.mark(Sack::FORWARD.lost_by_reports(&board));
                 let highest = arrived.last().copied().unwrap_or(0);
                 for _ in 0..resend {
                     let mut below = una..highest;

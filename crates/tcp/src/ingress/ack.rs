@@ -53,7 +53,7 @@ impl Connection {
                 // Answers to a window probe repeat without a loss.
                 && !self.snd.is_probing();
             let duplicate = Duplicate { exact, newly_sacked, now };
-            if let Some(loss) = self.snd.duplicate(&duplicate, now, &self.config) {
+            if let Some(loss) = self.snd.duplicate(&duplicate, &self.config) {
                 self.begin_repair(loss);
             }
         }
@@ -147,9 +147,7 @@ impl Connection {
             // RFC 6298 §5.3.
             self.restart_retransmit_timer(now);
         }
-        if taken.lost
-            && let Some(loss) = self.snd.on_first_segment_lost(now)
-        {
+        if let Some(loss) = self.snd.repair_lost(taken.lost, now) {
             self.begin_repair(loss);
         }
         let fin_acknowledged = self.snd.fin && ack == self.snd.end();

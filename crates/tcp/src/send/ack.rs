@@ -1,6 +1,6 @@
 //! Acknowledgment of new data: advance of SND.UNA, measurements, and growth of the window.
 
-use policy::loss::LossDetector;
+use policy::loss::{LossDetector, Lost};
 use policy::{AckSample, CongestionController, Segmenter};
 use units::{Duration, Instant};
 use wire::SeqNum;
@@ -13,8 +13,8 @@ use crate::config::Config;
 pub(crate) struct Acknowledged {
     /// Whether to restart the retransmission timer.
     pub(crate) restart_timer: bool,
-    /// Whether the segment that is now the first is lost.
-    pub(crate) lost: bool,
+    /// Segments that are lost.
+    pub(crate) lost: Lost,
 }
 
 impl Sender {
@@ -57,7 +57,7 @@ impl Sender {
         }
         self.timeouts_in_a_row = 0;
         // Most policies need only three facts of a sample, so it is built only on request.
-        let (mut sample, mut lost) = (None, false);
+        let (mut sample, mut lost) = (None, Lost::Nothing);
         if self.policies.needs_samples {
             let sample = sample.insert(self.sample(acked, timed, app_limited, now));
             lost = self.policies.detector.on_ack(sample, &self.board);

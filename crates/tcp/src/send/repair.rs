@@ -1,6 +1,6 @@
 //! Loss detection and recovery: applies the decisions of the policies to the retransmission queue.
 
-use policy::loss::{Duplicate, LossDetector, SentSegment};
+use policy::loss::{Duplicate, LossDetector, Lost, SentSegment};
 use policy::recovery::{Progress, Recovery, RecoveryAck};
 use policy::segment::AnySegmenter;
 use policy::{CongestionController, LossSample, Segmenter};
@@ -118,27 +118,24 @@ impl Sender {
     pub(crate) fn duplicate(
         &mut self,
         duplicate: &Duplicate,
-        now: Instant,
         config: &Config,
     ) -> Option<LossEvent> {
         let counts = duplicate.exact || duplicate.newly_sacked > 0;
         if self.repair.in_recovery {
-            self.policies.detector.mark(&mut self.board, false);
+            let lost = self.policies.detector.on_duplicate_in_recovery(duplicate, &self.board);
             if counts
                 && let (Some(recovery), Some(segment)) =
                     (&mut self.policies.recovery, self.board.first())
             {
                 recovery.on_duplicate(segment.range().1);
             }
-            let again = self.policies.detector.on_duplicate_in_recovery(duplicate, &self.board);
-            return again.then(|| self.on_loss_in_recovery(now));
+            return self.repair_lost(lost, duplicate.now);
         }
-        let lost = self.policies.detector.on_duplicate(duplicate, &self.board)
-            || counts && self.retransmits_early(config);
-        if !lost {
-            return None;
+        let mut lost = self.policies.detector.on_duplicate(duplicate, &self.board);
+        if lost == Lost::Nothing && counts && self.retransmits_early(config) {
+            lost = Lost::First;
         }
-        self.on_first_segment_lost(now)
+        self.repair_lost(lost, duplicate.now)
     }
 
     /// Returns whether Early Retransmit (RFC 5827) considers the duplicates sufficient.
@@ -156,19 +153,20 @@ impl Sender {
         early.is_due(&view, duplicates, &self.board)
     }
 
-    /// Handles the detection of a loss of the first segment. Returns the loss, unless it is
-    /// ignored.
-    pub(crate) fn on_first_segment_lost(&mut self, now: Instant) -> Option<LossEvent> {
-        if self.board.is_empty() {
-            return None;
+    /// Handles the segments that the detector found lost. Returns the loss if it begins recovery or
+    /// reduces the window again.
+    pub(crate) fn repair_lost(&mut self, lost: Lost, now: Instant) -> Option<LossEvent> {
+        match lost {
+            Lost::Nothing => None,
+            Lost::First if self.board.is_empty() => None,
+            Lost::First if self.repair.in_recovery => Some(self.on_loss_in_recovery(now)),
+            Lost::First if self.may_be_from_retransmission() => None,
+            Lost::Before(_) | Lost::SentUpTo(_) if self.repair.in_recovery => {
+                self.board.mark(lost);
+                None
+            }
+            _ => Some(self.enter_recovery(lost, now)),
         }
-        if self.repair.in_recovery {
-            return Some(self.on_loss_in_recovery(now));
-        }
-        if self.may_be_from_retransmission() {
-            return None;
-        }
-        Some(self.enter_recovery(now))
     }
 
     /// Handles a loss of the first segment during recovery: a retransmission, or another hole.
@@ -176,7 +174,7 @@ impl Sender {
         let event = self.event(now, Repair::FastRetransmit);
         self.statistics.fast_retransmits += 1;
         self.policies.controller.on_loss(&self.loss_at(now));
-        self.resend_first();
+        self.resend_first(Lost::First);
         let view = self.view();
         self.policies.segmenter.on_reduction(&view);
         event
@@ -266,9 +264,9 @@ impl Sender {
                 // Without a scoreboard, a part of the hole that has been retransmitted is in
                 // flight.
                 if resend && !self.board.first_is_resent() {
-                    self.resend_first();
+                    self.resend_first(Lost::First);
                 }
-                self.policies.detector.mark(&mut self.board, false);
+                self.board.mark(self.policies.detector.lost_by_reports(&self.board));
                 if !self.repair.after_timeout {
                     let view = self.view();
                     self.policies.segmenter.on_ack(&view);
@@ -278,16 +276,14 @@ impl Sender {
         }
     }
 
-    /// Schedules a retransmission of the first segment regardless of the window. Without a
-    /// scoreboard that selects further segments, it covers all parts if the segment is divided.
-    fn resend_first(&mut self) {
+    /// Marks what is lost, and schedules a retransmission of the first lost segment regardless of
+    /// the window. The retransmission covers all parts if the segment is divided.
+    fn resend_first(&mut self, lost: Lost) {
         self.repair.resend_first = true;
-        if self.pipe().is_none() {
-            self.board.mark_first_lost();
-        }
+        self.board.mark(lost);
     }
 
-    pub(super) fn enter_recovery(&mut self, now: Instant) -> LossEvent {
+    fn enter_recovery(&mut self, lost: Lost, now: Instant) -> LossEvent {
         let event = self.event(now, Repair::FastRetransmit);
         self.statistics.fast_retransmits += 1;
         // RFC 3168 §6.1.2: one reduction for all marks and losses of a window.
@@ -307,8 +303,8 @@ impl Sender {
         }
         recovery.enter(&loss);
         self.repair = RepairState::entered(self.max);
-        self.resend_first();
-        self.policies.detector.mark(&mut self.board, true);
+        self.resend_first(lost);
+        self.board.mark(self.policies.detector.lost_by_reports(&self.board));
         let view = self.view();
         self.policies.segmenter.on_reduction(&view);
         event
