@@ -112,6 +112,8 @@ pub struct LossSample {
     pub sent_at: Option<Instant>,
     /// Whether the first unacknowledged segment had been retransmitted.
     pub resent: bool,
+    /// Whether the retransmission timer detected the loss.
+    pub timer_expired: bool,
     /// Whether the window has already been reduced for this data: the retransmission timer has
     /// expired for it before, or a mark of a router preceded the loss.
     pub already_reduced: bool,

@@ -181,6 +181,7 @@ mod tests {
             now: Instant::ZERO,
             sent_at: None,
             resent: false,
+            timer_expired: false,
             already_reduced: false,
         }
     }

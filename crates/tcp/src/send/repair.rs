@@ -1,7 +1,7 @@
 //! Loss detection and recovery: applies the decisions of the policies to the retransmission queue.
 
 use policy::loss::{Duplicate, LossDetector, Lost, SentSegment};
-use policy::recovery::{Progress, Recovery, RecoveryAck};
+use policy::recovery::{Completion, Progress, Recovery, RecoveryAck};
 use policy::segment::AnySegmenter;
 use policy::{CongestionController, LossSample, Segmenter};
 use units::Instant;
@@ -204,7 +204,8 @@ impl Sender {
         }
         self.statistics.timeouts += 1;
         let event = self.event(now, Repair::Timeout);
-        let loss = LossSample { already_reduced: repeated, ..self.loss_at(now) };
+        let loss =
+            LossSample { timer_expired: true, already_reduced: repeated, ..self.loss_at(now) };
         self.policies.controller.on_timeout(&loss);
         self.ecn.reduced_by_loss(self.max);
         // Unlike RFC 6298 §5.5, TCP Santa Cruz (section 3.2.1) does not back off, because it
@@ -215,7 +216,7 @@ impl Sender {
             self.rtt.back_off();
         }
         if self.policies.detector.survives_timeout() {
-            self.start_recovery_after_timeout();
+            self.start_recovery_after_timeout(&loss);
         } else {
             self.restart_from_una();
         }
@@ -237,19 +238,18 @@ impl Sender {
             .policies
             .recovery
             .as_mut()
-            .map_or(Progress::Done { cwnd: ack.ssthresh }, |r| r.on_ack(&ack));
+            .map_or(Progress::Done(Completion::with_window(ack.ssthresh)), |r| r.on_ack(&ack));
         match progress {
-            Progress::Done { cwnd } => {
-                self.policies.controller.set_cwnd(cwnd);
-                if !self.policies.recovery.as_ref().is_some_and(Recovery::guards_its_end) {
+            Progress::Done(end) => {
+                self.policies.controller.set_cwnd(end.cwnd);
+                if !end.guards_recovery_point {
                     // Reno's recovery may end before its recovery point. Later duplicates may then
                     // indicate the next loss (RFC 5681 §3.2 has no `recover`).
                     self.repair.recover = self.una - 1;
                 }
                 self.repair.in_recovery = false;
                 self.repair.resend_first = false;
-                let keep = self.policies.recovery.as_ref().is_none_or(Recovery::keeps_reports);
-                self.board.end_recovery(keep);
+                self.board.end_recovery(end.keeps_reports);
                 if !self.repair.after_timeout {
                     let view = self.view();
                     self.policies.segmenter.on_reduction(&view);
@@ -349,7 +349,7 @@ impl Sender {
     /// Unlike RFC 2018 §8, which discards all reports at a timeout, because the receiver may have
     /// discarded reported data. §5.1 notes that a sender that detects this may keep the reports:
     /// [`Scoreboard::has_reneged`](policy::loss::Scoreboard::has_reneged).
-    fn start_recovery_after_timeout(&mut self) {
+    fn start_recovery_after_timeout(&mut self, loss: &LossSample) {
         self.board.mark_all_lost();
         self.probing = false;
         self.stop_timing();
@@ -357,7 +357,7 @@ impl Sender {
         self.ecn.unblock();
         self.policies.detector.reset();
         if let Some(recovery) = &mut self.policies.recovery {
-            recovery.enter_after_timeout();
+            recovery.enter(loss);
         }
         self.repair = RepairState { after_timeout: true, ..RepairState::entered(self.max) };
         self.begin_slow_start(self.loss_window());
@@ -400,6 +400,7 @@ impl Sender {
             now,
             sent_at: first.map(|segment| segment.sent_at()),
             resent: first.is_some_and(|segment| segment.was_resent()),
+            timer_expired: false,
             already_reduced: false,
         }
     }

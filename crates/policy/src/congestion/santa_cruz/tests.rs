@@ -211,6 +211,7 @@ fn loss_response_is_that_of_reno() {
         now: Instant::ZERO,
         sent_at: None,
         resent: false,
+        timer_expired: false,
         already_reduced: false,
     };
     let mut sc = controller(Target::PAPER, 10);
@@ -272,6 +273,7 @@ fn loss_counts_as_a_change() {
         now: at(50_000),
         sent_at: None,
         resent: false,
+        timer_expired: false,
         already_reduced: false,
     });
     let halved = sc.cwnd();

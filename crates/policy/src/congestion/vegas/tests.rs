@@ -67,6 +67,7 @@ fn loss(sent_at: u64, now: u64, resent: bool) -> LossSample {
         now: at(now),
         sent_at: Some(at(sent_at)),
         resent,
+        timer_expired: false,
         already_reduced: false,
     }
 }
