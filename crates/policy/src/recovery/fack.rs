@@ -94,6 +94,7 @@ mod tests {
         let mut board = board(5);
         sack(&mut board, 4);
         board.mark(Lost::First);
+        board.mark(Sack::FORWARD.lost_by_reports(&board));
         board.resend(SeqNum::new(0), LEN, Instant::from_nanos(1));
         board.push(SeqNum::new(5 * LEN), LEN, Instant::from_nanos(2), false);
         let mut fack = Fack::default();

@@ -93,6 +93,7 @@ impl Scoreboard {
         let mut index = 0;
         while let Some(found) = self.next_sent_up_to(index, bound) {
             self.change(found, SentSegment::lose);
+            self.marks.reopen(found);
             index = found + 1;
         }
         self.advance_search();
