@@ -215,33 +215,6 @@ impl AnyController {
     pub fn other(controller: impl CongestionController + 'static) -> Self {
         Self::Other(Box::new(Boxed::new(controller)))
     }
-
-    /// Whether the controller needs every field of an [`AckSample`], and also the acknowledgments
-    /// for which the window must not grow.
-    pub fn needs_samples(&self) -> bool {
-        matches!(self, Self::Other(_))
-    }
-
-    /// Handles an acknowledgment of new data outside recovery, as [`CongestionController::on_ack`]
-    /// does. `sample` is used only by controllers that [need samples](Self::needs_samples). It is
-    /// not built for the others, because this method runs for every acknowledgment.
-    #[inline]
-    pub fn acknowledged(
-        &mut self,
-        acked: u32,
-        app_limited: bool,
-        growth: Growth,
-        sample: Option<&AckSample>,
-    ) {
-        match self {
-            Self::Reno(reno) => reno.grow(acked, app_limited, growth),
-            Self::Other(other) => {
-                if let Some(sample) = sample {
-                    other.on_ack(sample, growth);
-                }
-            }
-        }
-    }
 }
 
 impl CongestionController for AnyController {

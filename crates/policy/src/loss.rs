@@ -155,14 +155,6 @@ macro_rules! each {
     };
 }
 
-impl AnyDetector {
-    /// Whether the detector needs every acknowledgment of new data. Others are
-    /// [`reset`](LossDetector::reset) by it.
-    pub fn needs_samples(&self) -> bool {
-        matches!(self, Self::Vegas(_) | Self::AckWindow(_))
-    }
-}
-
 impl LossDetector for AnyDetector {
     fn on_duplicate(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> Lost {
         each!(self, d => d.on_duplicate(duplicate, board))

@@ -26,40 +26,6 @@ impl Reno {
         Self { cwnd: initial, ssthresh, earned: 0, counting, halving, after_timeout: false }
     }
 
-    /// Handles an acknowledgment as [`CongestionController::on_ack`] does, with only the facts that
-    /// this controller needs.
-    #[inline]
-    pub fn grow(&mut self, acked: u32, app_limited: bool, growth: Growth) {
-        // RFC 5681 §3.1: the window grows only while it is used. Senders that count acknowledgments
-        // do not check that.
-        if app_limited && self.counting != Counting::Acks {
-            return;
-        }
-        match growth {
-            Growth::Window(bytes) => self.widen_to(bytes),
-            Growth::Standard { step, per_rtt } => {
-                // RFC 5681 §3.1, eq. (2), and RFC 3465 §1 in congestion avoidance: an ACK counts
-                // for no more than the bytes it covers. A peer then gains nothing by splitting its
-                // ACKs.
-                let in_slow_start = self.is_in_slow_start();
-                let covered = match self.counting {
-                    Counting::Acks => step,
-                    Counting::Bytes => step.min(acked),
-                    Counting::Appropriate => self.appropriate(in_slow_start, step, acked),
-                };
-                if in_slow_start {
-                    self.widen(covered);
-                } else {
-                    // RFC 5681 §3.1, eq. (3), with the fraction carried instead of dropped.
-                    self.earned += u64::from(covered) * u64::from(per_rtt);
-                    let whole = self.earned / u64::from(self.cwnd.max(1));
-                    self.earned -= whole * u64::from(self.cwnd);
-                    self.widen(u32::try_from(whole).unwrap_or(u32::MAX));
-                }
-            }
-        }
-    }
-
     /// RFC 5681 §3.1: slow start is active while `cwnd < ssthresh`.
     pub(super) const fn is_in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
@@ -120,8 +86,36 @@ impl CongestionController for Reno {
         self.ssthresh
     }
 
+    #[inline]
     fn on_ack(&mut self, ack: &AckSample, growth: Growth) {
-        self.grow(ack.acked, ack.app_limited, growth);
+        // RFC 5681 §3.1: the window grows only while it is used. Senders that count acknowledgments
+        // do not check that.
+        if ack.app_limited && self.counting != Counting::Acks {
+            return;
+        }
+        match growth {
+            Growth::Window(bytes) => self.widen_to(bytes),
+            Growth::Standard { step, per_rtt } => {
+                // RFC 5681 §3.1, eq. (2), and RFC 3465 §1 in congestion avoidance: an ACK counts
+                // for no more than the bytes it covers. A peer then gains nothing by splitting its
+                // ACKs.
+                let in_slow_start = self.is_in_slow_start();
+                let covered = match self.counting {
+                    Counting::Acks => step,
+                    Counting::Bytes => step.min(ack.acked),
+                    Counting::Appropriate => self.appropriate(in_slow_start, step, ack.acked),
+                };
+                if in_slow_start {
+                    self.widen(covered);
+                } else {
+                    // RFC 5681 §3.1, eq. (3), with the fraction carried instead of dropped.
+                    self.earned += u64::from(covered) * u64::from(per_rtt);
+                    let whole = self.earned / u64::from(self.cwnd.max(1));
+                    self.earned -= whole * u64::from(self.cwnd);
+                    self.widen(u32::try_from(whole).unwrap_or(u32::MAX));
+                }
+            }
+        }
     }
 
     fn on_loss(&mut self, loss: &LossSample) {
