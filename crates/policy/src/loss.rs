@@ -21,6 +21,7 @@ pub use vegas::Vegas;
 
 use std::fmt;
 
+use enum_dispatch::enum_dispatch;
 use units::Instant;
 use wire::SeqNum;
 
@@ -90,6 +91,7 @@ impl Detection {
 }
 
 /// Decides which segments are lost. The caller marks them in the scoreboard.
+#[enum_dispatch]
 pub trait LossDetector: fmt::Debug + Send + Sync {
     /// Handles an acknowledgment that acknowledges nothing new, outside recovery.
     fn on_duplicate(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> Lost;
@@ -131,7 +133,8 @@ pub trait LossDetector: fmt::Debug + Send + Sync {
     fn duplicates(&self) -> u32;
 }
 
-/// Any loss detector. The less common ones are boxed or have no state.
+/// Any loss detector.
+#[enum_dispatch(LossDetector)]
 #[derive(Debug)]
 pub enum AnyDetector {
     /// Three duplicate acknowledgments (RFC 5681).
@@ -139,55 +142,9 @@ pub enum AnyDetector {
     /// SACK scoreboard (RFC 6675).
     Sack(Sack),
     /// Duplicate acknowledgments and a fine-grained timeout (TCP Vegas).
-    Vegas(Box<Vegas>),
+    Vegas(Vegas),
     /// ACK window (TCP Santa Cruz).
     AckWindow(AckWindow),
-}
-
-macro_rules! each {
-    ($self:ident, $inner:ident => $call:expr) => {
-        match $self {
-            Self::DupAck($inner) => $call,
-            Self::Sack($inner) => $call,
-            Self::Vegas($inner) => $call,
-            Self::AckWindow($inner) => $call,
-        }
-    };
-}
-
-impl LossDetector for AnyDetector {
-    fn on_duplicate(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> Lost {
-        each!(self, d => d.on_duplicate(duplicate, board))
-    }
-
-    fn on_duplicate_in_recovery(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> Lost {
-        each!(self, d => d.on_duplicate_in_recovery(duplicate, board))
-    }
-
-    fn on_ack(&mut self, ack: &AckSample, board: &Scoreboard) -> Lost {
-        each!(self, d => d.on_ack(ack, board))
-    }
-
-    fn on_report(&mut self, report: &ForwardSample, board: &Scoreboard) -> Detection {
-        each!(self, d => d.on_report(report, board))
-    }
-
-    #[inline]
-    fn lost_by_reports(&self, board: &Scoreboard) -> Lost {
-        each!(self, d => d.lost_by_reports(board))
-    }
-
-    fn survives_timeout(&self) -> bool {
-        each!(self, d => d.survives_timeout())
-    }
-
-    fn reset(&mut self) {
-        each!(self, d => d.reset());
-    }
-
-    fn duplicates(&self) -> u32 {
-        each!(self, d => d.duplicates())
-    }
 }
 
 /// RFC 3042: number of bytes beyond the window that the first two duplicate acknowledgments allow.

@@ -21,6 +21,8 @@ pub use reno::Reno;
 pub use sack::SackPipe;
 pub use sack1::Sack1;
 
+use enum_dispatch::enum_dispatch;
+
 use crate::facts::LossSample;
 use crate::loss::{Scoreboard, SentSegment};
 
@@ -81,6 +83,7 @@ impl Completion {
 ///
 /// By default the scoreboard is not used: everything unacknowledged counts against the window, and
 /// a segment is retransmitted only if [`Progress::Partial`] asks for it.
+#[enum_dispatch]
 pub trait Recovery {
     /// Begins recovery after a loss was detected and the window was reduced. After an expiry of the
     /// retransmission timer ([`LossSample::timer_expired`]) everything that the receiver has not
@@ -119,6 +122,7 @@ pub trait Recovery {
 }
 
 /// Any recovery algorithm. Tahoe has none.
+#[enum_dispatch(Recovery)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnyRecovery {
     /// Fast recovery of Reno (RFC 5681 §3.2).
@@ -133,51 +137,4 @@ pub enum AnyRecovery {
     Fack(Fack),
     /// TCP Santa Cruz (Parsa and Garcia-Luna-Aceves 1999).
     AckWindow(AckWindow),
-}
-
-macro_rules! each {
-    ($self:ident, $inner:ident => $call:expr) => {
-        match $self {
-            Self::Reno($inner) => $call,
-            Self::NewReno($inner) => $call,
-            Self::SackPipe($inner) => $call,
-            Self::Sack1($inner) => $call,
-            Self::Fack($inner) => $call,
-            Self::AckWindow($inner) => $call,
-        }
-    };
-}
-
-impl Recovery for AnyRecovery {
-    fn enter(&mut self, loss: &LossSample) {
-        each!(self, r => r.enter(loss));
-    }
-
-    fn on_duplicate(&mut self, segment: u32) {
-        each!(self, r => r.on_duplicate(segment));
-    }
-
-    fn on_ack(&mut self, ack: &RecoveryAck) -> Progress {
-        each!(self, r => r.on_ack(ack))
-    }
-
-    fn window(&self, cwnd: u32) -> u32 {
-        each!(self, r => r.window(cwnd))
-    }
-
-    fn pipe(&self, board: &Scoreboard) -> Option<u32> {
-        each!(self, r => r.pipe(board))
-    }
-
-    fn next_repair(&mut self, board: &Scoreboard) -> Option<SentSegment> {
-        each!(self, r => r.next_repair(board))
-    }
-
-    fn next_repair_without_new_data(&mut self, board: &Scoreboard) -> Option<SentSegment> {
-        each!(self, r => r.next_repair_without_new_data(board))
-    }
-
-    fn on_sent(&mut self, bytes: u32) {
-        each!(self, r => r.on_sent(bytes));
-    }
 }

@@ -164,7 +164,7 @@ impl SenderPolicy {
     pub fn detector(&self, feedback: Feedback) -> AnyDetector {
         match (self.loss, feedback) {
             (LossResponse::Reno, _) if matches!(self.congestion, Congestion::Vegas(_)) => {
-                AnyDetector::Vegas(Box::new(loss::Vegas::new()))
+                AnyDetector::Vegas(loss::Vegas::new())
             }
             (_, Feedback::Cumulative) => AnyDetector::DupAck(DupAck::default()),
             (LossResponse::AckWindow, Feedback::AckWindow) => {

@@ -13,8 +13,13 @@ use crate::loss::{DUP_THRESH, Duplicate, LossDetector, Lost, Scoreboard};
 /// The paper does not define the timeout. As in ns-2 it is `srtt + 2 · rttvar` plus a sixteenth.
 /// Until the next measurement it grows by an eighth after a retransmission and doubles if a
 /// retransmission was lost.
+///
+/// The state is on the heap, because it is larger than that of the other detectors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Vegas(Box<State>);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Vegas {
+struct State {
     count: u32,
     /// Number of acknowledgments of new data that still cause a check.
     acks_to_check: u8,
@@ -32,30 +37,30 @@ impl Vegas {
         clippy::new_without_default,
         reason = "a sender policy selects its detector explicitly"
     )]
-    pub const fn new() -> Self {
-        Self {
+    pub fn new() -> Self {
+        Self(Box::new(State {
             count: 0,
             acks_to_check: 0,
             srtt: 0,
             rttvar: 0,
             timeout: Duration::from_nanos(u64::MAX),
-        }
+        }))
     }
 
     fn measure(&mut self, rtt: Duration) {
         let rtt = rtt.as_nanos();
-        if self.srtt == 0 {
-            (self.srtt, self.rttvar) = (rtt, rtt / 4);
+        if self.0.srtt == 0 {
+            (self.0.srtt, self.0.rttvar) = (rtt, rtt / 4);
         }
-        let error = self.srtt.abs_diff(rtt);
-        self.srtt = self.srtt - self.srtt / 8 + rtt / 8;
-        self.rttvar = self.rttvar - self.rttvar / 4 + error / 4;
-        let timeout = self.srtt + 2 * self.rttvar;
-        self.timeout = Duration::from_nanos(timeout + timeout / 16);
+        let error = self.0.srtt.abs_diff(rtt);
+        self.0.srtt = self.0.srtt - self.0.srtt / 8 + rtt / 8;
+        self.0.rttvar = self.0.rttvar - self.0.rttvar / 4 + error / 4;
+        let timeout = self.0.srtt + 2 * self.0.rttvar;
+        self.0.timeout = Duration::from_nanos(timeout + timeout / 16);
     }
 
     fn has_expired(&self, now: Instant, board: &Scoreboard) -> bool {
-        board.first().is_some_and(|first| now.since(first.sent_at()) >= self.timeout)
+        board.first().is_some_and(|first| now.since(first.sent_at()) >= self.0.timeout)
     }
 
     /// Returns the first segment if a duplicate shows that it is lost, and lengthens the timeout.
@@ -63,10 +68,10 @@ impl Vegas {
         if !is_lost {
             return Lost::Nothing;
         }
-        self.acks_to_check = Self::ACKS_CHECKED;
+        self.0.acks_to_check = Self::ACKS_CHECKED;
         let copy = board.first().is_some_and(|first| first.was_resent());
-        let timeout = self.timeout.as_nanos();
-        self.timeout =
+        let timeout = self.0.timeout.as_nanos();
+        self.0.timeout =
             Duration::from_nanos(timeout.saturating_add(if copy { timeout } else { timeout / 8 }));
         Lost::First
     }
@@ -77,8 +82,8 @@ impl LossDetector for Vegas {
         if !duplicate.exact {
             return Lost::Nothing;
         }
-        self.count += 1;
-        let is_lost = self.count == DUP_THRESH || self.has_expired(duplicate.now, board);
+        self.0.count += 1;
+        let is_lost = self.0.count == DUP_THRESH || self.has_expired(duplicate.now, board);
         self.first_if(is_lost, board)
     }
 
@@ -88,25 +93,25 @@ impl LossDetector for Vegas {
     }
 
     fn on_ack(&mut self, ack: &AckSample, board: &Scoreboard) -> Lost {
-        self.count = 0;
+        self.0.count = 0;
         if let Some(rtt) = ack.rtt {
             self.measure(rtt);
         }
-        if self.acks_to_check > 0 && self.has_expired(ack.now, board) {
-            self.acks_to_check -= 1;
+        if self.0.acks_to_check > 0 && self.has_expired(ack.now, board) {
+            self.0.acks_to_check -= 1;
             return Lost::First;
         }
-        self.acks_to_check = 0;
+        self.0.acks_to_check = 0;
         Lost::Nothing
     }
 
     fn reset(&mut self) {
-        self.count = 0;
-        self.acks_to_check = 0;
+        self.0.count = 0;
+        self.0.acks_to_check = 0;
     }
 
     fn duplicates(&self) -> u32 {
-        self.count
+        self.0.count
     }
 }
 

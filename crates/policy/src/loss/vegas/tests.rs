@@ -44,7 +44,7 @@ fn ack(ms: u64, una: u32, rtt: Option<u64>) -> AckSample {
 fn detector() -> Vegas {
     let mut vegas = Vegas::new();
     vegas.on_ack(&ack(0, 0, Some(100)), &Scoreboard::default());
-    assert_eq!(vegas.timeout, Duration::from_nanos(146_093_750));
+    assert_eq!(vegas.0.timeout, Duration::from_nanos(146_093_750));
     vegas
 }
 
