@@ -42,6 +42,11 @@ pub trait Segmenter {
 
     /// Growth that an acknowledgment allows the window.
     fn growth(&self, view: &SendView) -> Growth;
+
+    /// Whether segments may be shorter than SMSS although enough data waits.
+    fn reduces_segments(&self) -> bool {
+        true
+    }
 }
 
 /// Any segmenter, without a heap allocation per connection.

@@ -2,7 +2,6 @@
 
 use policy::loss::{Duplicate, LossDetector, Lost, SentSegment};
 use policy::recovery::{Completion, Progress, Recovery, RecoveryAck};
-use policy::segment::AnySegmenter;
 use policy::{CongestionController, LossSample, Segmenter};
 use units::Instant;
 use wire::SeqNum;
@@ -109,7 +108,7 @@ impl Sender {
     /// (draft §6). Without framing there are no such segments. TCP Santa Cruz numbers the
     /// transmissions of each segment, so it keeps the boundaries.
     pub(crate) fn may_resegment(&self, mss_c: u32) -> bool {
-        let framed = !matches!(self.policies.segmenter, AnySegmenter::FullSized(_));
+        let framed = self.policies.segmenter.reduces_segments();
         let merges = self.repair.after_timeout || framed && mss_c == self.smss;
         merges && self.policies.reported.is_none()
     }
