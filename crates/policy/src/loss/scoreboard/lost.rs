@@ -22,12 +22,17 @@ impl Scoreboard {
             return None;
         }
         let begin = frontier as usize;
-        let end = self.segments.range(begin..).position(|segment| {
-            let is_bound = segment.is(Mark::Sacked) && sacked_above == threshold;
-            sacked_above -= u32::from(segment.is(Mark::Sacked));
-            is_bound
-        })?;
-        (end > 0).then(|| self.segments[begin + end].seq())
+        let mut index = begin;
+        loop {
+            let segment = self.segments.get(index)?;
+            if segment.is(Mark::Sacked) {
+                if sacked_above == threshold {
+                    return (index > begin).then_some(segment.seq());
+                }
+                sacked_above -= 1;
+            }
+            index += 1;
+        }
     }
 
     /// Transmissions before this one, in sequence order, that have not arrived and do not count as
@@ -75,6 +80,7 @@ impl Scoreboard {
         if !self.marks.any() {
             self.marks = Marks::default();
         }
+        let mut marked = false;
         while let Some(segment) =
             self.segments.get(self.marks.frontier as usize).filter(|s| s.seq().before(bound))
         {
@@ -84,9 +90,12 @@ impl Scoreboard {
                 self.marks.sacked_above -= 1;
             } else if !segment.is(Mark::Lost) {
                 self.change(index, |segment| segment.set(Mark::Lost));
+                marked = true;
             }
         }
-        self.advance_search();
+        if marked {
+            self.advance_search();
+        }
     }
 
     fn mark_sent_up_to(&mut self, bound: &Transmission) {
