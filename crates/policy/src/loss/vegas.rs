@@ -59,6 +59,20 @@ impl Vegas {
         self.0.timeout = Duration::from_nanos(timeout + timeout / 16);
     }
 
+    #[inline(never)]
+    fn take_ack(&mut self, ack: &AckSample, board: &Scoreboard) -> Lost {
+        self.0.count = 0;
+        if let Some(rtt) = ack.rtt {
+            self.measure(rtt);
+        }
+        if self.0.acks_to_check > 0 && self.has_expired(ack.now, board) {
+            self.0.acks_to_check -= 1;
+            return Lost::First;
+        }
+        self.0.acks_to_check = 0;
+        Lost::Nothing
+    }
+
     fn has_expired(&self, now: Instant, board: &Scoreboard) -> bool {
         board.first().is_some_and(|first| now.since(first.sent_at()) >= self.0.timeout)
     }
@@ -92,17 +106,11 @@ impl LossDetector for Vegas {
         self.first_if(is_lost, board)
     }
 
+    #[inline]
     fn on_ack(&mut self, ack: &AckSample, board: &Scoreboard) -> Lost {
-        self.0.count = 0;
-        if let Some(rtt) = ack.rtt {
-            self.measure(rtt);
-        }
-        if self.0.acks_to_check > 0 && self.has_expired(ack.now, board) {
-            self.0.acks_to_check -= 1;
-            return Lost::First;
-        }
-        self.0.acks_to_check = 0;
-        Lost::Nothing
+        // A copy, as in `Boxed`.
+        let ack = *ack;
+        self.take_ack(&ack, board)
     }
 
     fn reset(&mut self) {

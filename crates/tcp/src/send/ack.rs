@@ -36,29 +36,24 @@ impl Sender {
             self.note_delivered(ack);
         }
         let segments = self.board.segments();
-        let timed = self.board.ack(ack).timed;
+        let rtt = self.board.ack(ack).timed.map(|at| now.since(at));
         self.advance_to(ack);
         if self.policies.reported.is_none() {
-            let each = timed.map(|at| now.since(at)).or(timestamp_rtt);
-            self.measure(ack, now, each, segments, config);
+            self.measure(ack, now, rtt.or(timestamp_rtt), segments, config);
         }
         self.timeouts_in_a_row = 0;
-        let sample = self.sample(acked, timed, app_limited, now);
+        let sample = self.sample(acked, rtt, app_limited, now);
         let lost = self.policies.detector.on_ack(&sample, &self.board);
         self.repair.limited_transmit_bytes = 0;
         let mut restart_timer = true;
         if self.repair.in_recovery {
-            if self.repair.after_timeout {
-                self.grow(&sample, &self.view_after_timeout());
-            } else {
-                self.policies.controller.observe(&sample);
-            }
+            self.acknowledged_in_recovery(sample);
             let full = ack.at_or_after(self.repair.recovery_point);
             restart_timer = self.on_recovery_ack(acked, full);
         } else if ece {
             // RFC 3168 §6.1.2: an echo does not widen the window, and does not lengthen the
             // segments of a small window.
-            self.policies.controller.observe(&sample);
+            self.observe(sample);
         } else {
             self.grow(&sample, &self.view());
         }
@@ -87,6 +82,25 @@ impl Sender {
         self.policies.controller.on_ack(sample, growth);
     }
 
+    /// Handles the facts of an acknowledgment of new data during recovery.
+    // By value, like `observe`, so that the sample need not be in memory for other acknowledgments.
+    #[cold]
+    #[inline(never)]
+    fn acknowledged_in_recovery(&mut self, sample: AckSample) {
+        if self.repair.after_timeout {
+            self.grow(&sample, &self.view_after_timeout());
+        } else {
+            self.policies.controller.observe(&sample);
+        }
+    }
+
+    /// Shows an acknowledgment to the controller for which the window must not grow.
+    #[cold]
+    #[inline(never)]
+    fn observe(&mut self, sample: AckSample) {
+        self.policies.controller.observe(&sample);
+    }
+
     /// Counts the sequence numbers that `ack` is about to remove from the scoreboard as delivered.
     #[cold]
     #[inline(never)]
@@ -96,24 +110,23 @@ impl Sender {
         }
     }
 
-    /// Builds the sample of an acknowledgment of new data. `timed` is the transmission time of the
-    /// newest segment that it acknowledges.
+    /// Builds the sample of an acknowledgment of new data. `rtt` is the round-trip time of the
+    /// newest segment that it acknowledges. A report of its transmission is more exact.
     #[inline]
     fn sample(
         &mut self,
         acked: u32,
-        timed: Option<Instant>,
+        rtt: Option<Duration>,
         app_limited: bool,
         now: Instant,
     ) -> AckSample {
         let forward = self.policies.reported.as_mut().and_then(|reported| reported.take_sample());
-        let sent_at = forward.map(|forward| forward.sent_at).or(timed);
         AckSample {
             acked,
             smss: self.smss,
             app_limited,
             now,
-            rtt: sent_at.map(|at| now.since(at)),
+            rtt: forward.map(|forward| now.since(forward.sent_at)).or(rtt),
             una: self.una,
             nxt: self.nxt,
             forward,
