@@ -14,6 +14,8 @@ pub use vegas::{Vegas, VegasThresholds};
 
 use std::fmt;
 
+use enum_dispatch::enum_dispatch;
+
 use crate::facts::{AckSample, Growth, LossSample};
 
 /// Maximum window of a controller, in bytes: the largest that RFC 7323 lets a peer advertise.
@@ -51,6 +53,7 @@ impl PathDelays {
 }
 
 /// Maintains the congestion window, in bytes.
+#[enum_dispatch]
 pub trait CongestionController: fmt::Debug + Send + Sync {
     /// Congestion window in bytes, without the inflation of fast recovery.
     fn cwnd(&self) -> u32;
@@ -80,28 +83,12 @@ pub trait CongestionController: fmt::Debug + Send + Sync {
     /// retransmission timer makes the sender slower.
     fn on_mark(&mut self, loss: &LossSample) -> bool;
 
-    /// Handles an expiry of the retransmission timer. `repeated` says that the timer has expired
-    /// before for the same data.
-    fn on_timeout(&mut self, loss: &LossSample, repeated: bool);
+    /// Handles an expiry of the retransmission timer, or a loss after which a sender without fast
+    /// recovery restarts as after an expiry.
+    fn on_timeout(&mut self, loss: &LossSample);
 
     /// Sets the window, in bytes, at the end of recovery or after an idle period.
     fn set_cwnd(&mut self, bytes: u32);
-}
-
-/// Decides when slow start ends.
-pub trait SlowStart: fmt::Debug + Send + Sync {
-    /// Returns whether the window grows exponentially. Both arguments are in bytes.
-    fn is_active(&self, cwnd: u32, ssthresh: u32) -> bool;
-}
-
-/// RFC 5681 §3.1: slow start while `cwnd < ssthresh`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Classic;
-
-impl SlowStart for Classic {
-    fn is_active(&self, cwnd: u32, ssthresh: u32) -> bool {
-        cwnd < ssthresh
-    }
 }
 
 /// Number of bytes that slow start counts for an acknowledgment.
@@ -148,48 +135,54 @@ impl WindowRules {
 
 /// Any congestion controller. The window is read several times per packet, so the common controller
 /// is stored inline and the others are boxed.
+#[enum_dispatch(CongestionController)]
 #[derive(Debug)]
 pub enum AnyController {
     /// The window of Tahoe, Reno and NewReno, which differ only in recovery.
-    Reno(Reno<Classic>),
+    Reno(Reno),
     /// Any other controller.
-    Other(Box<Boxed<dyn CongestionController>>),
+    Other(Boxed),
 }
 
 /// A controller on the heap with a copy of its window, so that reading the window needs no virtual
 /// call.
 #[derive(Debug)]
-pub struct Boxed<C: ?Sized> {
+pub struct Boxed(Box<Cached<dyn CongestionController>>);
+
+#[derive(Debug)]
+struct Cached<C: ?Sized> {
     cwnd: u32,
     controller: C,
 }
 
-impl<C: CongestionController> Boxed<C> {
-    fn new(controller: C) -> Self {
-        Self { cwnd: controller.cwnd(), controller }
+impl Boxed {
+    fn new(controller: impl CongestionController + 'static) -> Self {
+        Self(Box::new(Cached { cwnd: controller.cwnd(), controller }))
     }
-}
 
-impl<C: CongestionController + ?Sized> Boxed<C> {
     /// Applies a change to the controller and refreshes the cached window.
-    fn update<T>(&mut self, act: impl FnOnce(&mut C) -> T) -> T {
-        let result = act(&mut self.controller);
-        self.cwnd = self.controller.cwnd();
+    fn update<T>(&mut self, act: impl FnOnce(&mut dyn CongestionController) -> T) -> T {
+        let result = act(&mut self.0.controller);
+        self.0.cwnd = self.0.controller.cwnd();
         result
     }
 }
 
-impl<C: CongestionController + ?Sized> CongestionController for Boxed<C> {
+impl CongestionController for Boxed {
     fn cwnd(&self) -> u32 {
-        self.cwnd
+        self.0.cwnd
     }
 
     fn ssthresh(&self) -> u32 {
-        self.controller.ssthresh()
+        self.0.controller.ssthresh()
     }
 
+    #[inline]
     fn on_ack(&mut self, ack: &AckSample, growth: Growth) {
-        self.update(|c| c.on_ack(ack, growth));
+        // A virtual call takes the address of its facts. With a copy only these controllers need
+        // them in memory, and the facts for Reno remain in registers.
+        let ack = *ack;
+        self.update(|c| c.on_ack(&ack, growth));
     }
 
     fn observe(&mut self, ack: &AckSample) {
@@ -197,7 +190,7 @@ impl<C: CongestionController + ?Sized> CongestionController for Boxed<C> {
     }
 
     fn path(&self) -> Option<PathDelays> {
-        self.controller.path()
+        self.0.controller.path()
     }
 
     fn on_loss(&mut self, loss: &LossSample) {
@@ -208,8 +201,8 @@ impl<C: CongestionController + ?Sized> CongestionController for Boxed<C> {
         self.update(|c| c.on_mark(loss))
     }
 
-    fn on_timeout(&mut self, loss: &LossSample, repeated: bool) {
-        self.update(|c| c.on_timeout(loss, repeated));
+    fn on_timeout(&mut self, loss: &LossSample) {
+        self.update(|c| c.on_timeout(loss));
     }
 
     fn set_cwnd(&mut self, bytes: u32) {
@@ -217,83 +210,9 @@ impl<C: CongestionController + ?Sized> CongestionController for Boxed<C> {
     }
 }
 
-macro_rules! each {
-    ($self:ident, $inner:ident => $call:expr) => {
-        match $self {
-            Self::Reno($inner) => $call,
-            Self::Other($inner) => $call,
-        }
-    };
-}
-
 impl AnyController {
     /// Boxes a controller other than Reno.
     pub fn other(controller: impl CongestionController + 'static) -> Self {
-        Self::Other(Box::new(Boxed::new(controller)))
-    }
-
-    /// Whether the controller needs every field of an [`AckSample`], and also the acknowledgments
-    /// for which the window must not grow.
-    pub fn needs_samples(&self) -> bool {
-        matches!(self, Self::Other(_))
-    }
-
-    /// Handles an acknowledgment of new data outside recovery, as [`CongestionController::on_ack`]
-    /// does. `sample` is used only by controllers that [need samples](Self::needs_samples). It is
-    /// not built for the others, because this method runs for every acknowledgment.
-    #[inline]
-    pub fn acknowledged(
-        &mut self,
-        acked: u32,
-        app_limited: bool,
-        growth: Growth,
-        sample: Option<&AckSample>,
-    ) {
-        match self {
-            Self::Reno(reno) => reno.grow(acked, app_limited, growth),
-            Self::Other(other) => {
-                if let Some(sample) = sample {
-                    other.on_ack(sample, growth);
-                }
-            }
-        }
-    }
-}
-
-impl CongestionController for AnyController {
-    fn cwnd(&self) -> u32 {
-        each!(self, c => c.cwnd())
-    }
-
-    fn ssthresh(&self) -> u32 {
-        each!(self, c => c.ssthresh())
-    }
-
-    fn on_ack(&mut self, ack: &AckSample, growth: Growth) {
-        each!(self, c => c.on_ack(ack, growth));
-    }
-
-    fn observe(&mut self, ack: &AckSample) {
-        each!(self, c => c.observe(ack));
-    }
-
-    fn path(&self) -> Option<PathDelays> {
-        each!(self, c => c.path())
-    }
-
-    fn on_loss(&mut self, loss: &LossSample) {
-        each!(self, c => c.on_loss(loss));
-    }
-
-    fn on_mark(&mut self, loss: &LossSample) -> bool {
-        each!(self, c => c.on_mark(loss))
-    }
-
-    fn on_timeout(&mut self, loss: &LossSample, repeated: bool) {
-        each!(self, c => c.on_timeout(loss, repeated));
-    }
-
-    fn set_cwnd(&mut self, bytes: u32) {
-        each!(self, c => c.set_cwnd(bytes));
+        Self::Other(Boxed::new(controller))
     }
 }

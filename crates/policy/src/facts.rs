@@ -3,6 +3,8 @@
 use units::{Duration, Instant};
 use wire::SeqNum;
 
+use crate::loss::Transmission;
+
 /// State of the sender. Sizes are in bytes unless the field says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendView {
@@ -82,6 +84,13 @@ pub struct ForwardSample {
     pub srtt: Duration,
 }
 
+impl ForwardSample {
+    /// The reported transmission.
+    pub fn transmission(&self) -> Transmission {
+        Transmission { sent_at: self.sent_at, seq: self.seq }
+    }
+}
+
 /// A loss, detected in any way, or a congestion mark of a router instead of a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LossSample {
@@ -103,4 +112,9 @@ pub struct LossSample {
     pub sent_at: Option<Instant>,
     /// Whether the first unacknowledged segment had been retransmitted.
     pub resent: bool,
+    /// Whether the retransmission timer detected the loss.
+    pub timer_expired: bool,
+    /// Whether the window has already been reduced for this data: the retransmission timer has
+    /// expired for it before, or a mark of a router preceded the loss.
+    pub already_reduced: bool,
 }

@@ -1,10 +1,9 @@
-//! Pure sender decisions. A TCP sender answers five questions, one module each:
+//! Pure sender decisions. A TCP sender answers four questions, one module each:
 //!
 //! | question | module | trait |
 //! | --- | --- | --- |
 //! | how is the stream divided into segments? | [`segment`] | [`Segmenter`] |
 //! | how much may be in flight? | [`congestion`] | [`CongestionController`] |
-//! | when does slow start end? | [`congestion`] | [`SlowStart`] |
 //! | which segments are lost? | [`loss`] | [`LossDetector`] |
 //! | how much is sent during recovery? | [`recovery`] | [`Recovery`] |
 //!
@@ -22,7 +21,7 @@ pub mod segment;
 mod facts;
 mod sender;
 
-pub use congestion::{CongestionController, SlowStart};
+pub use congestion::CongestionController;
 pub use facts::{AckSample, ForwardSample, Growth, LossSample, SendView};
 pub use loss::LossDetector;
 pub use recovery::Recovery;

@@ -21,7 +21,9 @@ pub use vegas::Vegas;
 
 use std::fmt;
 
+use enum_dispatch::enum_dispatch;
 use units::Instant;
+use wire::SeqNum;
 
 use crate::facts::{AckSample, ForwardSample};
 
@@ -42,11 +44,42 @@ pub struct Duplicate {
     pub now: Instant,
 }
 
+/// A transmission of a segment. Transmissions are ordered by time; of those at the same time, the
+/// lower sequence number counts as earlier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transmission {
+    /// Time at which it was sent.
+    pub sent_at: Instant,
+    /// First sequence number of the segment.
+    pub seq: SeqNum,
+}
+
+impl Transmission {
+    /// Returns whether this transmission was sent later than `other`.
+    pub fn is_after(&self, other: &Self) -> bool {
+        self.sent_at > other.sent_at || self.sent_at == other.sent_at && self.seq.after(other.seq)
+    }
+}
+
+/// Segments that a detector found lost. A segment that the receiver has reported is never lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lost {
+    /// None, besides those found before.
+    Nothing,
+    /// The first unacknowledged segment, or its retransmission.
+    First,
+    /// Every segment before this sequence number. Retransmissions are not lost again.
+    Before(SeqNum),
+    /// Every segment whose last transmission was this one or an earlier one, including
+    /// retransmissions.
+    SentUpTo(Transmission),
+}
+
 /// Result of loss detection on a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Detection {
-    /// Whether further segments are now marked as lost.
-    pub lost: bool,
+    /// Segments that are lost.
+    pub lost: Lost,
     /// Time at which more segments will count as lost if nothing else arrives; [`Instant::NEVER`]
     /// if there are none.
     pub next_deadline: Instant,
@@ -54,36 +87,38 @@ pub struct Detection {
 
 impl Detection {
     /// Result without a present or a future loss.
-    pub const NONE: Self = Self { lost: false, next_deadline: Instant::NEVER };
+    pub const NONE: Self = Self { lost: Lost::Nothing, next_deadline: Instant::NEVER };
 }
 
-/// Decides when the first unacknowledged segment is lost.
+/// Decides which segments are lost. The caller marks them in the scoreboard.
+#[enum_dispatch]
 pub trait LossDetector: fmt::Debug + Send + Sync {
-    /// Handles an acknowledgment that acknowledges nothing new. Returns whether it reveals a loss.
-    fn on_duplicate(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> bool;
+    /// Handles an acknowledgment that acknowledges nothing new, outside recovery.
+    fn on_duplicate(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> Lost;
 
-    /// Handles such an acknowledgment during recovery. Returns whether the retransmission of the
-    /// first segment is also lost.
-    fn on_duplicate_in_recovery(&mut self, _duplicate: &Duplicate, _board: &Scoreboard) -> bool {
-        false
+    /// Handles such an acknowledgment during recovery. [`Lost::First`] is the retransmission of the
+    /// first segment here, and reduces the window again.
+    fn on_duplicate_in_recovery(&mut self, _duplicate: &Duplicate, board: &Scoreboard) -> Lost {
+        self.lost_by_reports(board)
     }
 
-    /// Handles an advance of `snd.una`, after its removal from the scoreboard. Returns whether the
-    /// segment that is now the first is lost.
-    fn on_ack(&mut self, _ack: &AckSample, _board: &Scoreboard) -> bool {
+    /// Handles an advance of `snd.una`, after its removal from the scoreboard.
+    fn on_ack(&mut self, _ack: &AckSample, _board: &Scoreboard) -> Lost {
         self.reset();
-        false
+        Lost::Nothing
     }
 
     /// Handles a report of the transmission that caused an acknowledgment, or the deadline of the
-    /// last report. The scoreboard already contains what it reports. Marks lost segments.
-    fn on_report(&mut self, _report: &ForwardSample, _board: &mut Scoreboard) -> Detection {
+    /// last report. The scoreboard already contains what it reports.
+    fn on_report(&mut self, _report: &ForwardSample, _board: &Scoreboard) -> Detection {
         Detection::NONE
     }
 
-    /// Marks lost segments after new reports during recovery, or when recovery begins. With `first`
-    /// the first segment is marked in any case.
-    fn mark(&self, _board: &mut Scoreboard, _first: bool) {}
+    /// Finds the segments that the reports in the scoreboard show to be lost. The caller asks when
+    /// recovery begins, and after each acknowledgment during recovery.
+    fn lost_by_reports(&self, _board: &Scoreboard) -> Lost {
+        Lost::Nothing
+    }
 
     /// Whether reports of the receiver are kept after a timeout, so that only unreported data is
     /// retransmitted.
@@ -98,7 +133,8 @@ pub trait LossDetector: fmt::Debug + Send + Sync {
     fn duplicates(&self) -> u32;
 }
 
-/// Any loss detector. The less common ones are boxed or have no state.
+/// Any loss detector.
+#[enum_dispatch(LossDetector)]
 #[derive(Debug)]
 pub enum AnyDetector {
     /// Three duplicate acknowledgments (RFC 5681).
@@ -106,63 +142,9 @@ pub enum AnyDetector {
     /// SACK scoreboard (RFC 6675).
     Sack(Sack),
     /// Duplicate acknowledgments and a fine-grained timeout (TCP Vegas).
-    Vegas(Box<Vegas>),
+    Vegas(Vegas),
     /// ACK window (TCP Santa Cruz).
     AckWindow(AckWindow),
-}
-
-macro_rules! each {
-    ($self:ident, $inner:ident => $call:expr) => {
-        match $self {
-            Self::DupAck($inner) => $call,
-            Self::Sack($inner) => $call,
-            Self::Vegas($inner) => $call,
-            Self::AckWindow($inner) => $call,
-        }
-    };
-}
-
-impl AnyDetector {
-    /// Whether the detector needs every acknowledgment of new data. Others are
-    /// [`reset`](LossDetector::reset) by it.
-    pub fn needs_samples(&self) -> bool {
-        matches!(self, Self::Vegas(_) | Self::AckWindow(_))
-    }
-}
-
-impl LossDetector for AnyDetector {
-    fn on_duplicate(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> bool {
-        each!(self, d => d.on_duplicate(duplicate, board))
-    }
-
-    fn on_duplicate_in_recovery(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> bool {
-        each!(self, d => d.on_duplicate_in_recovery(duplicate, board))
-    }
-
-    fn on_ack(&mut self, ack: &AckSample, board: &Scoreboard) -> bool {
-        each!(self, d => d.on_ack(ack, board))
-    }
-
-    fn on_report(&mut self, report: &ForwardSample, board: &mut Scoreboard) -> Detection {
-        each!(self, d => d.on_report(report, board))
-    }
-
-    #[inline]
-    fn mark(&self, board: &mut Scoreboard, first: bool) {
-        each!(self, d => d.mark(board, first));
-    }
-
-    fn survives_timeout(&self) -> bool {
-        each!(self, d => d.survives_timeout())
-    }
-
-    fn reset(&mut self) {
-        each!(self, d => d.reset());
-    }
-
-    fn duplicates(&self) -> u32 {
-        each!(self, d => d.duplicates())
-    }
 }
 
 /// RFC 3042: number of bytes beyond the window that the first two duplicate acknowledgments allow.

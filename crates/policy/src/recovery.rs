@@ -21,6 +21,8 @@ pub use reno::Reno;
 pub use sack::SackPipe;
 pub use sack1::Sack1;
 
+use enum_dispatch::enum_dispatch;
+
 use crate::facts::LossSample;
 use crate::loss::{Scoreboard, SentSegment};
 
@@ -46,11 +48,8 @@ pub struct RecoveryAck {
 /// Effect of an acknowledgment of new data on recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// Recovery is complete, and the window becomes `cwnd`.
-    Done {
-        /// Window after recovery, in bytes.
-        cwnd: u32,
-    },
+    /// Recovery is complete.
+    Done(Completion),
     /// A partial acknowledgment: more remains to be repaired.
     Partial {
         /// Whether to retransmit the first unacknowledged segment at once.
@@ -60,30 +59,58 @@ pub enum Progress {
     },
 }
 
-/// Repairs a loss without waiting for the retransmission timer.
-pub trait Recovery {
-    /// Begins recovery after a loss was detected and the window was reduced.
-    fn enter(&mut self, loss: &LossSample);
+/// End of recovery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completion {
+    /// Window after recovery, in bytes.
+    pub cwnd: u32,
+    /// Whether reports of the receiver are kept.
+    pub keeps_reports: bool,
+    /// Whether duplicates of exactly the recovery point are ignored from now on, because
+    /// retransmissions may have caused them.
+    pub guards_recovery_point: bool,
+}
 
-    /// Begins recovery after an expiry of the retransmission timer. Everything that the receiver
-    /// has not reported is lost and is retransmitted in slow start.
-    fn enter_after_timeout(&mut self) {}
+impl Completion {
+    /// Creates an end of recovery after which reports are kept and every duplicate counts. `cwnd`
+    /// is the window after recovery, in bytes.
+    pub const fn with_window(cwnd: u32) -> Self {
+        Self { cwnd, keeps_reports: true, guards_recovery_point: false }
+    }
+}
+
+/// Repairs a loss without waiting for the retransmission timer.
+///
+/// By default the scoreboard is not used: everything unacknowledged counts against the window, and
+/// a segment is retransmitted only if [`Progress::Partial`] asks for it.
+#[enum_dispatch]
+pub trait Recovery {
+    /// Begins recovery after a loss was detected and the window was reduced. After an expiry of the
+    /// retransmission timer ([`LossSample::timer_expired`]) everything that the receiver has not
+    /// reported is lost, and is retransmitted in slow start.
+    fn enter(&mut self, loss: &LossSample);
 
     /// Handles a further duplicate acknowledgment. `segment` is the size of the first
     /// unacknowledged segment in bytes.
-    fn on_duplicate(&mut self, segment: u32);
+    fn on_duplicate(&mut self, _segment: u32) {}
 
     /// Handles an acknowledgment of new data.
     fn on_ack(&mut self, ack: &RecoveryAck) -> Progress;
 
     /// Window in force in bytes, given the window of the controller.
-    fn window(&self, cwnd: u32) -> u32;
+    fn window(&self, cwnd: u32) -> u32 {
+        cwnd
+    }
 
     /// Number of bytes that count against the window; `None` if that is everything unacknowledged.
-    fn pipe(&self, board: &Scoreboard) -> Option<u32>;
+    fn pipe(&self, _board: &Scoreboard) -> Option<u32> {
+        None
+    }
 
     /// Segment to retransmit before any new data, if the window has room for it.
-    fn next_repair(&mut self, board: &Scoreboard) -> Option<SentSegment>;
+    fn next_repair(&mut self, _board: &Scoreboard) -> Option<SentSegment> {
+        None
+    }
 
     /// Segment to retransmit if the window has room for it and no new data can be sent.
     fn next_repair_without_new_data(&mut self, _board: &Scoreboard) -> Option<SentSegment> {
@@ -91,21 +118,11 @@ pub trait Recovery {
     }
 
     /// Notes that a segment with this number of bytes was sent.
-    fn on_sent(&mut self, bytes: u32);
-
-    /// Whether reports of the receiver are kept when recovery ends.
-    fn keeps_reports(&self) -> bool {
-        true
-    }
-
-    /// Whether duplicates of exactly the recovery point are ignored afterwards, because
-    /// retransmissions may have caused them.
-    fn guards_its_end(&self) -> bool {
-        false
-    }
+    fn on_sent(&mut self, _bytes: u32) {}
 }
 
 /// Any recovery algorithm. Tahoe has none.
+#[enum_dispatch(Recovery)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnyRecovery {
     /// Fast recovery of Reno (RFC 5681 §3.2).
@@ -120,63 +137,4 @@ pub enum AnyRecovery {
     Fack(Fack),
     /// TCP Santa Cruz (Parsa and Garcia-Luna-Aceves 1999).
     AckWindow(AckWindow),
-}
-
-macro_rules! each {
-    ($self:ident, $inner:ident => $call:expr) => {
-        match $self {
-            Self::Reno($inner) => $call,
-            Self::NewReno($inner) => $call,
-            Self::SackPipe($inner) => $call,
-            Self::Sack1($inner) => $call,
-            Self::Fack($inner) => $call,
-            Self::AckWindow($inner) => $call,
-        }
-    };
-}
-
-impl Recovery for AnyRecovery {
-    fn enter(&mut self, loss: &LossSample) {
-        each!(self, r => r.enter(loss));
-    }
-
-    fn enter_after_timeout(&mut self) {
-        each!(self, r => r.enter_after_timeout());
-    }
-
-    fn on_duplicate(&mut self, segment: u32) {
-        each!(self, r => r.on_duplicate(segment));
-    }
-
-    fn on_ack(&mut self, ack: &RecoveryAck) -> Progress {
-        each!(self, r => r.on_ack(ack))
-    }
-
-    fn window(&self, cwnd: u32) -> u32 {
-        each!(self, r => r.window(cwnd))
-    }
-
-    fn pipe(&self, board: &Scoreboard) -> Option<u32> {
-        each!(self, r => r.pipe(board))
-    }
-
-    fn next_repair(&mut self, board: &Scoreboard) -> Option<SentSegment> {
-        each!(self, r => r.next_repair(board))
-    }
-
-    fn next_repair_without_new_data(&mut self, board: &Scoreboard) -> Option<SentSegment> {
-        each!(self, r => r.next_repair_without_new_data(board))
-    }
-
-    fn on_sent(&mut self, bytes: u32) {
-        each!(self, r => r.on_sent(bytes));
-    }
-
-    fn keeps_reports(&self) -> bool {
-        each!(self, r => r.keeps_reports())
-    }
-
-    fn guards_its_end(&self) -> bool {
-        each!(self, r => r.guards_its_end())
-    }
 }

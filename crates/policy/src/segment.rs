@@ -16,9 +16,12 @@ pub use fixed_size::{Avoidance, FixedSize};
 pub use full_sized::FullSized;
 pub use variable_size::{Alpha, VariableSize};
 
+use enum_dispatch::enum_dispatch;
+
 use crate::facts::{Growth, SendView};
 
 /// Decides the size of the next segment, and the step by which the window grows.
+#[enum_dispatch]
 pub trait Segmenter {
     /// Begins a slow start with a window of `cwnd0` bytes: the initial window, or the loss window
     /// after a timeout.
@@ -39,9 +42,15 @@ pub trait Segmenter {
 
     /// Growth that an acknowledgment allows the window.
     fn growth(&self, view: &SendView) -> Growth;
+
+    /// Whether segments may be shorter than SMSS although enough data waits.
+    fn reduces_segments(&self) -> bool {
+        true
+    }
 }
 
 /// Any segmenter, without a heap allocation per connection.
+#[enum_dispatch(Segmenter)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnySegmenter {
     /// Segments of up to the sender maximum segment size.
@@ -50,42 +59,6 @@ pub enum AnySegmenter {
     FixedSize(FixedSize),
     /// Variable-size Smart Framing, VS-TCP-SF.
     VariableSize(VariableSize),
-}
-
-macro_rules! each {
-    ($self:ident, $inner:ident => $call:expr) => {
-        match $self {
-            Self::FullSized($inner) => $call,
-            Self::FixedSize($inner) => $call,
-            Self::VariableSize($inner) => $call,
-        }
-    };
-}
-
-impl Segmenter for AnySegmenter {
-    fn on_slow_start(&mut self, cwnd0: u32, view: &SendView) {
-        each!(self, s => s.on_slow_start(cwnd0, view));
-    }
-
-    fn on_ack(&mut self, view: &SendView) {
-        each!(self, s => s.on_ack(view));
-    }
-
-    fn on_reduction(&mut self, view: &SendView) {
-        each!(self, s => s.on_reduction(view));
-    }
-
-    fn mss_c(&self, view: &SendView) -> u32 {
-        each!(self, s => s.mss_c(view))
-    }
-
-    fn max_segments(&self, view: &SendView) -> Option<u32> {
-        each!(self, s => s.max_segments(view))
-    }
-
-    fn growth(&self, view: &SendView) -> Growth {
-        each!(self, s => s.growth(view))
-    }
 }
 
 /// Parameters of both framings: the small-window regime.

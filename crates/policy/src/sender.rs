@@ -1,8 +1,8 @@
 //! Combination of sender policies.
 
 use crate::congestion::{
-    AnyController, BackOff, Classic, Counting, Fixed, Reno, SantaCruz, Target, Vegas,
-    VegasThresholds, WindowRules,
+    AnyController, BackOff, Counting, Fixed, Reno, SantaCruz, Target, Vegas, VegasThresholds,
+    WindowRules,
 };
 use crate::loss::{self, AnyDetector, DupAck, EarlyRetransmit, Sack};
 use crate::recovery::{self, AnyRecovery};
@@ -12,7 +12,7 @@ mod name;
 
 pub use name::ParseSenderError;
 
-/// A combination of answers to the sender's five questions. It can be parsed from text and printed.
+/// A combination of answers to the sender's four questions. It can be parsed from text and printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SenderPolicy {
     /// Congestion controller.
@@ -131,7 +131,7 @@ impl SenderPolicy {
         let initial = self.initial_window.bytes(smss);
         let counting = if self.byte_counting { Counting::Appropriate } else { rules.counting };
         let rules = WindowRules { counting, ..rules };
-        let reno = || Reno::new(initial, rules, Classic);
+        let reno = || Reno::new(initial, rules);
         match self.congestion {
             Congestion::SantaCruz(target) if feedback == Feedback::AckWindow => {
                 AnyController::other(SantaCruz::new(target, reno()))
@@ -164,7 +164,7 @@ impl SenderPolicy {
     pub fn detector(&self, feedback: Feedback) -> AnyDetector {
         match (self.loss, feedback) {
             (LossResponse::Reno, _) if matches!(self.congestion, Congestion::Vegas(_)) => {
-                AnyDetector::Vegas(Box::new(loss::Vegas::new()))
+                AnyDetector::Vegas(loss::Vegas::new())
             }
             (_, Feedback::Cumulative) => AnyDetector::DupAck(DupAck::default()),
             (LossResponse::AckWindow, Feedback::AckWindow) => {

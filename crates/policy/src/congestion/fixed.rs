@@ -33,7 +33,7 @@ impl CongestionController for Fixed {
         false
     }
 
-    fn on_timeout(&mut self, _loss: &LossSample, _repeated: bool) {}
+    fn on_timeout(&mut self, _loss: &LossSample) {}
 
     fn set_cwnd(&mut self, _bytes: u32) {}
 }

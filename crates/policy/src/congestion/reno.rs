@@ -3,72 +3,32 @@
 //! Tahoe, Reno, NewReno and SACK maintain the same window. They differ in [`crate::recovery`],
 //! between the detection of a loss and its repair.
 
-use crate::congestion::{
-    CongestionController, Counting, Halving, MAX_WINDOW, SlowStart, WindowRules,
-};
+use crate::congestion::{CongestionController, Counting, Halving, MAX_WINDOW, WindowRules};
 use crate::facts::{AckSample, Growth, LossSample};
 
 /// Congestion window of RFC 5681.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reno<S> {
+pub struct Reno {
     cwnd: u32,
     ssthresh: u32,
     /// Growth that congestion avoidance has accumulated and not yet added, in bytes · cwnd.
     earned: u64,
     counting: Counting,
     halving: Halving,
-    slow_start: S,
     /// Whether the current slow start follows a timeout.
     after_timeout: bool,
 }
 
-impl<S: SlowStart> Reno<S> {
+impl Reno {
     /// Creates a window of `initial` bytes in slow start.
-    pub const fn new(initial: u32, rules: WindowRules, slow_start: S) -> Self {
+    pub const fn new(initial: u32, rules: WindowRules) -> Self {
         let WindowRules { counting, halving, ssthresh } = rules;
-        Self {
-            cwnd: initial,
-            ssthresh,
-            earned: 0,
-            counting,
-            halving,
-            slow_start,
-            after_timeout: false,
-        }
+        Self { cwnd: initial, ssthresh, earned: 0, counting, halving, after_timeout: false }
     }
 
-    /// Handles an acknowledgment as [`CongestionController::on_ack`] does, with only the facts that
-    /// this controller needs.
-    #[inline]
-    pub fn grow(&mut self, acked: u32, app_limited: bool, growth: Growth) {
-        // RFC 5681 §3.1: the window grows only while it is used. Senders that count acknowledgments
-        // do not check that.
-        if app_limited && self.counting != Counting::Acks {
-            return;
-        }
-        match growth {
-            Growth::Window(bytes) => self.widen_to(bytes),
-            Growth::Standard { step, per_rtt } => {
-                // RFC 5681 §3.1, eq. (2), and RFC 3465 §1 in congestion avoidance: an ACK counts
-                // for no more than the bytes it covers. A peer then gains nothing by splitting its
-                // ACKs.
-                let in_slow_start = self.slow_start.is_active(self.cwnd, self.ssthresh);
-                let covered = match self.counting {
-                    Counting::Acks => step,
-                    Counting::Bytes => step.min(acked),
-                    Counting::Appropriate => self.appropriate(in_slow_start, step, acked),
-                };
-                if in_slow_start {
-                    self.widen(covered);
-                } else {
-                    // RFC 5681 §3.1, eq. (3), with the fraction carried instead of dropped.
-                    self.earned += u64::from(covered) * u64::from(per_rtt);
-                    let whole = self.earned / u64::from(self.cwnd.max(1));
-                    self.earned -= whole * u64::from(self.cwnd);
-                    self.widen(u32::try_from(whole).unwrap_or(u32::MAX));
-                }
-            }
-        }
+    /// RFC 5681 §3.1: slow start is active while `cwnd < ssthresh`.
+    pub(super) const fn is_in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
     }
 
     /// RFC 3465: the number of bytes that count for an acknowledgment.
@@ -117,7 +77,7 @@ impl<S: SlowStart> Reno<S> {
     }
 }
 
-impl<S: SlowStart> CongestionController for Reno<S> {
+impl CongestionController for Reno {
     fn cwnd(&self) -> u32 {
         self.cwnd
     }
@@ -126,8 +86,36 @@ impl<S: SlowStart> CongestionController for Reno<S> {
         self.ssthresh
     }
 
+    #[inline]
     fn on_ack(&mut self, ack: &AckSample, growth: Growth) {
-        self.grow(ack.acked, ack.app_limited, growth);
+        // RFC 5681 §3.1: the window grows only while it is used. Senders that count acknowledgments
+        // do not check that.
+        if ack.app_limited && self.counting != Counting::Acks {
+            return;
+        }
+        match growth {
+            Growth::Window(bytes) => self.widen_to(bytes),
+            Growth::Standard { step, per_rtt } => {
+                // RFC 5681 §3.1, eq. (2), and RFC 3465 §1 in congestion avoidance: an ACK counts
+                // for no more than the bytes it covers. A peer then gains nothing by splitting its
+                // ACKs.
+                let in_slow_start = self.is_in_slow_start();
+                let covered = match self.counting {
+                    Counting::Acks => step,
+                    Counting::Bytes => step.min(ack.acked),
+                    Counting::Appropriate => self.appropriate(in_slow_start, step, ack.acked),
+                };
+                if in_slow_start {
+                    self.widen(covered);
+                } else {
+                    // RFC 5681 §3.1, eq. (3), with the fraction carried instead of dropped.
+                    self.earned += u64::from(covered) * u64::from(per_rtt);
+                    let whole = self.earned / u64::from(self.cwnd.max(1));
+                    self.earned -= whole * u64::from(self.cwnd);
+                    self.widen(u32::try_from(whole).unwrap_or(u32::MAX));
+                }
+            }
+        }
     }
 
     fn on_loss(&mut self, loss: &LossSample) {
@@ -148,9 +136,9 @@ impl<S: SlowStart> CongestionController for Reno<S> {
         before <= loss.smss
     }
 
-    fn on_timeout(&mut self, loss: &LossSample, repeated: bool) {
+    fn on_timeout(&mut self, loss: &LossSample) {
         // RFC 5681 §3.1: ssthresh is held while the same segment keeps timing out.
-        if !repeated || self.halving == Halving::Window {
+        if !loss.already_reduced || self.halving == Halving::Window {
             self.halve(loss);
         }
         // RFC 5681 §3.1, after eq. (4): the loss window, not the initial one.
@@ -170,12 +158,11 @@ mod tests {
     use wire::SeqNum;
 
     use super::*;
-    use crate::congestion::Classic;
 
     const SMSS: u32 = 1000;
 
-    fn at(cwnd: u32, halving: Halving) -> Reno<Classic> {
-        Reno::new(cwnd, WindowRules { halving, ..WindowRules::RFC }, Classic)
+    fn at(cwnd: u32, halving: Halving) -> Reno {
+        Reno::new(cwnd, WindowRules { halving, ..WindowRules::RFC })
     }
 
     fn sample(flight: u32) -> LossSample {
@@ -188,6 +175,8 @@ mod tests {
             now: Instant::ZERO,
             sent_at: None,
             resent: false,
+            timer_expired: false,
+            already_reduced: false,
         }
     }
 
@@ -234,7 +223,7 @@ mod tests {
     #[test]
     fn splitting_acks_earns_nothing() {
         let after_a_round_trip = |counting, piece| {
-            let mut reno = Reno::new(10_000, WindowRules { counting, ..WindowRules::RFC }, Classic);
+            let mut reno = Reno::new(10_000, WindowRules { counting, ..WindowRules::RFC });
             reno.ssthresh = SMSS;
             for _ in 0..10_000 / piece {
                 let growth = Growth::Standard { step: SMSS, per_rtt: SMSS };
@@ -256,16 +245,16 @@ mod tests {
     fn appropriate_byte_counting() {
         let rules = WindowRules { counting: Counting::Appropriate, ..WindowRules::RFC };
         let growth = Growth::Standard { step: SMSS, per_rtt: SMSS };
-        let grown = |reno: &mut Reno<Classic>, acked| {
+        let grown = |reno: &mut Reno, acked| {
             let before = reno.cwnd();
             reno.on_ack(&ack(acked), growth);
             reno.cwnd() - before
         };
-        let mut reno = Reno::new(10_000, rules, Classic);
+        let mut reno = Reno::new(10_000, rules);
         for (acked, more) in [(1, 1), (1000, 1000), (1500, 1500), (2000, 2000), (3000, 2000)] {
             assert_eq!(grown(&mut reno, acked), more, "slow start, {acked}");
         }
-        reno.on_timeout(&sample(8000), false);
+        reno.on_timeout(&sample(8000));
         assert_eq!(reno.ssthresh(), 4000);
         for (acked, more) in [(500, 500), (2000, 1000), (2000, 1000), (2000, 1000)] {
             assert_eq!(grown(&mut reno, acked), more, "after a timeout, {acked}");
@@ -278,7 +267,7 @@ mod tests {
         assert_eq!(grown(&mut reno, 3000), 2000);
         // The step of Smart Framing replaces SMSS.
         let small = Growth::Standard { step: SMSS / 4, per_rtt: SMSS / 4 };
-        let mut framed = Reno::new(SMSS, rules, Classic);
+        let mut framed = Reno::new(SMSS, rules);
         framed.on_ack(&ack(SMSS), small);
         assert_eq!(framed.cwnd(), SMSS * 3 / 2);
     }

@@ -27,7 +27,7 @@
 
 use units::Instant;
 
-use crate::congestion::{Classic, CongestionController, PathDelays, Reno};
+use crate::congestion::{CongestionController, PathDelays, Reno};
 use crate::facts::{AckSample, ForwardSample, Growth, LossSample};
 
 mod reading;
@@ -109,7 +109,7 @@ impl Ramp {
 pub struct SantaCruz {
     target: Target,
     /// Window and threshold, with Reno's response to losses.
-    window: Reno<Classic>,
+    window: Reno,
     slow_start: bool,
     /// n: number of packets queued at the bottleneck, in millionths: (2).
     queue: i128,
@@ -138,7 +138,7 @@ pub struct SantaCruz {
 
 impl SantaCruz {
     /// Creates a controller in slow start with this initial window.
-    pub const fn new(target: Target, window: Reno<Classic>) -> Self {
+    pub const fn new(target: Target, window: Reno) -> Self {
         Self {
             target,
             window,
@@ -329,7 +329,7 @@ impl CongestionController for SantaCruz {
             self.change(widens, by - done, ack);
         }
         let before = self.window.cwnd();
-        self.slow_start &= before < self.window.ssthresh();
+        self.slow_start &= self.window.is_in_slow_start();
         let newly_delivered = self.newly_delivered(ack);
         if self.slow_start {
             // Unlike RFC 5681 §3.1, by all bytes that have arrived, even if acknowledgments were
@@ -370,11 +370,11 @@ impl CongestionController for SantaCruz {
         self.window.on_mark(loss)
     }
 
-    fn on_timeout(&mut self, loss: &LossSample, repeated: bool) {
+    fn on_timeout(&mut self, loss: &LossSample) {
         self.interrupt(loss.now);
         self.slow_start = true;
         self.counted = self.delivered();
-        self.window.on_timeout(loss, repeated);
+        self.window.on_timeout(loss);
     }
 
     fn set_cwnd(&mut self, bytes: u32) {

@@ -286,8 +286,8 @@ impl CongestionController for Vegas {
         before <= loss.smss
     }
 
-    fn on_timeout(&mut self, loss: &LossSample, repeated: bool) {
-        if !repeated || self.halving == Halving::Window {
+    fn on_timeout(&mut self, loss: &LossSample) {
+        if !loss.already_reduced || self.halving == Halving::Window {
             let half = match self.halving {
                 Halving::Flight => loss.flight / 2,
                 Halving::Window => self.cwnd / 2 / loss.smss * loss.smss,

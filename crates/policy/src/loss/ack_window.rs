@@ -1,7 +1,9 @@
 //! Loss detection of TCP Santa Cruz.
 
+use units::Instant;
+
 use crate::facts::ForwardSample;
-use crate::loss::{Detection, Duplicate, LossDetector, Scoreboard};
+use crate::loss::{Detection, Duplicate, LossDetector, Lost, Scoreboard, Transmission};
 
 /// Parsa and Garcia-Luna-Aceves 1999, sections 3.2.2 and 3.2.3. An unreported transmission is lost
 /// once a later one has arrived and a round-trip time has passed since it was sent. This also holds
@@ -12,14 +14,24 @@ use crate::loss::{Detection, Duplicate, LossDetector, Scoreboard};
 pub struct AckWindow;
 
 impl LossDetector for AckWindow {
-    fn on_duplicate(&mut self, _duplicate: &Duplicate, _board: &Scoreboard) -> bool {
-        false
+    fn on_duplicate(&mut self, _duplicate: &Duplicate, _board: &Scoreboard) -> Lost {
+        Lost::Nothing
     }
 
-    fn on_report(&mut self, report: &ForwardSample, board: &mut Scoreboard) -> Detection {
-        // Section 3.2.3. Unlike there, a transmission that has waited for exactly the estimated
-        // time is lost. On a path that never changes none waits longer.
-        board.mark_lost_before((report.sent_at, report.seq), report.now, report.srtt)
+    fn on_report(&mut self, report: &ForwardSample, board: &Scoreboard) -> Detection {
+        let mut last_lost: Option<Transmission> = None;
+        let mut next_deadline = Instant::NEVER;
+        for transmission in board.sent_before(report.transmission()) {
+            // Section 3.2.3. Unlike there, a transmission that has waited for exactly the estimated
+            // time is lost. On a path that never changes none waits longer.
+            let due = transmission.sent_at + report.srtt;
+            if due > report.now {
+                next_deadline = next_deadline.min(due);
+            } else if last_lost.is_none_or(|last| transmission.is_after(&last)) {
+                last_lost = Some(transmission);
+            }
+        }
+        Detection { lost: last_lost.map_or(Lost::Nothing, Lost::SentUpTo), next_deadline }
     }
 
     fn survives_timeout(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Loss detection by three duplicate acknowledgments.
 
-use crate::loss::{DUP_THRESH, Duplicate, LossDetector, Scoreboard};
+use crate::loss::{DUP_THRESH, Duplicate, LossDetector, Lost, Scoreboard};
 
 /// RFC 5681 §3.2: the third duplicate acknowledgment indicates a loss.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -9,11 +9,12 @@ pub struct DupAck {
 }
 
 impl LossDetector for DupAck {
-    fn on_duplicate(&mut self, duplicate: &Duplicate, _board: &Scoreboard) -> bool {
-        if duplicate.exact {
-            self.count += 1;
+    fn on_duplicate(&mut self, duplicate: &Duplicate, _board: &Scoreboard) -> Lost {
+        if !duplicate.exact {
+            return Lost::Nothing;
         }
-        duplicate.exact && self.count == DUP_THRESH
+        self.count += 1;
+        if self.count == DUP_THRESH { Lost::First } else { Lost::Nothing }
     }
 
     fn reset(&mut self) {

@@ -1,6 +1,6 @@
 //! Loss detection of RFC 6675, of its predecessor SACK1, and of FACK.
 
-use crate::loss::{DUP_THRESH, Duplicate, LossDetector, Scoreboard};
+use crate::loss::{DUP_THRESH, Duplicate, LossDetector, Lost, Scoreboard};
 
 /// RFC 6675 §5: three acknowledgments with new SACK information, or enough reported segments above
 /// the hole.
@@ -35,27 +35,28 @@ impl Sack {
 }
 
 impl LossDetector for Sack {
-    fn on_duplicate(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> bool {
+    fn on_duplicate(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> Lost {
         // RFC 6675 §2: a duplicate is an ACK with new SACK information, with any window. An ACK
         // that only reports a duplicate arrival (DSACK, RFC 2883) has none and is not counted.
         if duplicate.newly_sacked == 0 {
-            return false;
+            return Lost::Nothing;
         }
         self.count += 1;
-        self.count >= DUP_THRESH
+        let lost = self.count >= DUP_THRESH
             || match self.evidence {
                 Evidence::Reports => board.first_is_lost(DUP_THRESH),
                 Evidence::Distance => board.forward_segments() > DUP_THRESH,
                 Evidence::None => false,
-            }
+            };
+        if lost { Lost::First } else { Lost::Nothing }
     }
 
-    fn mark(&self, board: &mut Scoreboard, first: bool) {
+    fn lost_by_reports(&self, board: &Scoreboard) -> Lost {
         let reports_above = match self.evidence {
             Evidence::Distance => 1,
             Evidence::Reports | Evidence::None => DUP_THRESH,
         };
-        board.mark_lost(reports_above, first);
+        board.reported_above(reports_above).map_or(Lost::Nothing, Lost::Before)
     }
 
     fn survives_timeout(&self) -> bool {
@@ -90,7 +91,7 @@ mod tests {
             let from = SeqNum::new(1000 * segment);
             let newly_sacked = board.sack(SeqRange::new(from, from + 1000).unwrap());
             let duplicate = Duplicate { exact: true, newly_sacked, now: Instant::ZERO };
-            detector.on_duplicate(&duplicate, &board)
+            detector.on_duplicate(&duplicate, &board) == Lost::First
         };
         reports.iter().map(&mut on_report).collect()
     }
@@ -126,7 +127,8 @@ mod tests {
                 let from = SeqNum::new(1000 * segment);
                 board.sack(SeqRange::new(from, from + 1000).unwrap());
             }
-            detector.mark(&mut board, true);
+            board.mark(Lost::First);
+            board.mark(detector.lost_by_reports(&board));
             // Three of eight segments have arrived.
             assert_eq!(board.pipe_segments(), 5 - lost, "{detector:?}");
         }

@@ -2,7 +2,7 @@
 
 use crate::facts::LossSample;
 use crate::loss::{Scoreboard, SentSegment};
-use crate::recovery::{Progress, Recovery, RecoveryAck};
+use crate::recovery::{Completion, Progress, Recovery, RecoveryAck};
 
 /// Parsa and Garcia-Luna-Aceves 1999, section 3.2.3: every transmission that the detector marks as
 /// lost is repeated, including retransmissions, and nothing else. The scoreboard's pipe is compared
@@ -13,17 +13,11 @@ pub struct AckWindow;
 impl Recovery for AckWindow {
     fn enter(&mut self, _loss: &LossSample) {}
 
-    fn on_duplicate(&mut self, _segment: u32) {}
-
     fn on_ack(&mut self, ack: &RecoveryAck) -> Progress {
         if ack.full {
-            return Progress::Done { cwnd: ack.cwnd };
+            return Progress::Done(Completion::with_window(ack.cwnd));
         }
         Progress::Partial { resend: false, restart_timer: true }
-    }
-
-    fn window(&self, cwnd: u32) -> u32 {
-        cwnd
     }
 
     fn pipe(&self, board: &Scoreboard) -> Option<u32> {
@@ -33,6 +27,4 @@ impl Recovery for AckWindow {
     fn next_repair(&mut self, board: &Scoreboard) -> Option<SentSegment> {
         board.next_lost()
     }
-
-    fn on_sent(&mut self, _bytes: u32) {}
 }

@@ -2,7 +2,7 @@
 
 use crate::facts::LossSample;
 use crate::loss::{Scoreboard, SentSegment};
-use crate::recovery::{Progress, Recovery, RecoveryAck};
+use crate::recovery::{Completion, Progress, Recovery, RecoveryAck};
 
 /// FACK (Mathis and Mahdavi, *Forward Acknowledgment: Refining TCP Congestion Control*, SIGCOMM
 /// 1996). The pipe is `awnd = snd.nxt - snd.fack + retran_data`. Here `snd.fack` ends the highest
@@ -19,25 +19,15 @@ pub struct Fack {
 }
 
 impl Recovery for Fack {
-    fn enter(&mut self, _loss: &LossSample) {
-        self.after_timeout = false;
+    fn enter(&mut self, loss: &LossSample) {
+        self.after_timeout = loss.timer_expired;
     }
-
-    fn enter_after_timeout(&mut self) {
-        self.after_timeout = true;
-    }
-
-    fn on_duplicate(&mut self, _segment: u32) {}
 
     fn on_ack(&mut self, ack: &RecoveryAck) -> Progress {
         if ack.full {
-            return Progress::Done { cwnd: ack.cwnd };
+            return Progress::Done(Completion::with_window(ack.cwnd));
         }
         Progress::Partial { resend: false, restart_timer: true }
-    }
-
-    fn window(&self, cwnd: u32) -> u32 {
-        cwnd
     }
 
     /// A retransmission is lost if `snd.fack` passes the `snd.nxt` of its transmission. Nothing is
@@ -51,8 +41,6 @@ impl Recovery for Fack {
     fn next_repair(&mut self, board: &Scoreboard) -> Option<SentSegment> {
         board.next_lost()
     }
-
-    fn on_sent(&mut self, _bytes: u32) {}
 }
 
 #[cfg(test)]
@@ -64,7 +52,7 @@ mod tests {
     use wire::{SeqNum, SeqRange};
 
     use super::*;
-    use crate::loss::{LossDetector, Sack};
+    use crate::loss::{LossDetector, Lost, Sack};
 
     const LEN: u32 = 100;
 
@@ -95,7 +83,7 @@ mod tests {
             fack.on_ack(&ack(false)),
             Progress::Partial { resend: false, restart_timer: true }
         );
-        assert_eq!(fack.on_ack(&ack(true)), Progress::Done { cwnd: 5 * LEN });
+        assert_eq!(fack.on_ack(&ack(true)), Progress::Done(Completion::with_window(5 * LEN)));
         assert_eq!(fack.window(5 * LEN), 5 * LEN, "no inflation");
     }
 
@@ -105,14 +93,26 @@ mod tests {
     fn a_lost_retransmission_waits_for_the_timer() {
         let mut board = board(5);
         sack(&mut board, 4);
-        Sack::FORWARD.mark(&mut board, true);
+        board.mark(Lost::First);
+        board.mark(Sack::FORWARD.lost_by_reports(&board));
         board.resend(SeqNum::new(0), LEN, Instant::from_nanos(1));
         board.push(SeqNum::new(5 * LEN), LEN, Instant::from_nanos(2), false);
         let mut fack = Fack::default();
         assert_eq!(fack.pipe(&board), Some(2 * LEN));
         sack(&mut board, 5);
         assert_eq!(fack.pipe(&board), Some(u32::MAX));
-        fack.enter_after_timeout();
+        fack.enter(&LossSample {
+            smss: LEN,
+            flight: 6 * LEN,
+            segment: LEN,
+            duplicates: 0,
+            loss_window: LEN,
+            now: Instant::from_nanos(3),
+            sent_at: None,
+            resent: true,
+            timer_expired: true,
+            already_reduced: false,
+        });
         assert_eq!(fack.pipe(&board), Some(LEN));
     }
 
@@ -139,7 +139,7 @@ mod tests {
                 if segment >= una {
                     sack(&mut board, segment);
                 }
-                Sack::FORWARD.mark(&mut board, false);
+                board.mark(Sack::FORWARD.lost_by_reports(&board));
                 let highest = arrived.last().copied().unwrap_or(0);
                 for _ in 0..resend {
                     let mut below = una..highest;

@@ -1,8 +1,7 @@
 //! Fast recovery of NewReno.
 
 use crate::facts::LossSample;
-use crate::loss::{Scoreboard, SentSegment};
-use crate::recovery::{Progress, Recovery, RecoveryAck};
+use crate::recovery::{Completion, Progress, Recovery, RecoveryAck};
 
 /// RFC 6582: an acknowledgment below the recovery point reveals the next hole.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,7 +26,11 @@ impl Recovery for NewReno {
         if ack.full {
             // RFC 6582 §3.2, step 3, first option: avoids a burst when little is in flight.
             self.inflation = 0;
-            return Progress::Done { cwnd: ack.ssthresh.min(ack.flight.max(ack.smss) + ack.smss) };
+            let cwnd = ack.ssthresh.min(ack.flight.max(ack.smss) + ack.smss);
+            // RFC 6582 §3.2, step 2: the next fast retransmit requires an acknowledgment of more
+            // than `recover`.
+            let end = Completion { guards_recovery_point: true, ..Completion::with_window(cwnd) };
+            return Progress::Done(end);
         }
         // RFC 6582 §3.2, step 3, partial: deflate by the bytes acknowledged, and add back one
         // segment for the one that has left the network.
@@ -45,20 +48,5 @@ impl Recovery for NewReno {
 
     fn window(&self, cwnd: u32) -> u32 {
         u32::try_from((i64::from(cwnd) + self.inflation).max(0)).unwrap_or(u32::MAX)
-    }
-    fn pipe(&self, _board: &Scoreboard) -> Option<u32> {
-        None
-    }
-
-    fn next_repair(&mut self, _board: &Scoreboard) -> Option<SentSegment> {
-        None
-    }
-
-    fn on_sent(&mut self, _bytes: u32) {}
-
-    fn guards_its_end(&self) -> bool {
-        // RFC 6582 §3.2, step 2: the next fast retransmit requires an acknowledgment of more than
-        // `recover`.
-        true
     }
 }

@@ -1,8 +1,7 @@
 //! Fast recovery of Reno.
 
 use crate::facts::LossSample;
-use crate::loss::{Scoreboard, SentSegment};
-use crate::recovery::{Progress, Recovery, RecoveryAck};
+use crate::recovery::{Completion, Progress, Recovery, RecoveryAck};
 
 /// RFC 5681 §3.2: each duplicate stands for a segment that left the network, and allows another
 /// one. The first acknowledgment of new data ends recovery.
@@ -27,19 +26,10 @@ impl Recovery for Reno {
     fn on_ack(&mut self, ack: &RecoveryAck) -> Progress {
         // RFC 5681 §3.2, step 6: deflate.
         self.inflation = 0;
-        Progress::Done { cwnd: ack.ssthresh }
+        Progress::Done(Completion::with_window(ack.ssthresh))
     }
 
     fn window(&self, cwnd: u32) -> u32 {
         cwnd.saturating_add(self.inflation)
     }
-    fn pipe(&self, _board: &Scoreboard) -> Option<u32> {
-        None
-    }
-
-    fn next_repair(&mut self, _board: &Scoreboard) -> Option<SentSegment> {
-        None
-    }
-
-    fn on_sent(&mut self, _bytes: u32) {}
 }

@@ -2,7 +2,7 @@
 
 use crate::facts::LossSample;
 use crate::loss::{Scoreboard, SentSegment};
-use crate::recovery::{Progress, Recovery, RecoveryAck};
+use crate::recovery::{Completion, Progress, Recovery, RecoveryAck};
 
 /// RFC 6675 §5: the pipe of the scoreboard, an estimate of the bytes in the network, is compared
 /// with the reduced window. Window inflation is not needed.
@@ -29,19 +29,13 @@ enum Stage {
 }
 
 impl Recovery for SackPipe {
-    fn enter(&mut self, _loss: &LossSample) {
-        self.stage = Stage::Entered;
+    fn enter(&mut self, loss: &LossSample) {
+        self.stage = if loss.timer_expired { Stage::AfterTimeout } else { Stage::Entered };
     }
-
-    fn enter_after_timeout(&mut self) {
-        self.stage = Stage::AfterTimeout;
-    }
-
-    fn on_duplicate(&mut self, _segment: u32) {}
 
     fn on_ack(&mut self, ack: &RecoveryAck) -> Progress {
         if ack.full {
-            return Progress::Done { cwnd: ack.cwnd };
+            return Progress::Done(Completion::with_window(ack.cwnd));
         }
         if let Stage::FirstResent(left) = self.stage {
             // RFC 6675 §4, NextSeg rule (4): HighACK must be greater than RescueRxt, which step
@@ -55,10 +49,6 @@ impl Recovery for SackPipe {
         // RFC 6675 §5, step (B): the scoreboard decides the next retransmission. RFC 6298 §5.3
         // restarts the timer.
         Progress::Partial { resend: false, restart_timer: true }
-    }
-
-    fn window(&self, cwnd: u32) -> u32 {
-        cwnd
     }
 
     fn pipe(&self, board: &Scoreboard) -> Option<u32> {

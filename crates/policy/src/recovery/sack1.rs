@@ -2,7 +2,7 @@
 
 use crate::facts::LossSample;
 use crate::loss::{Scoreboard, SentSegment};
-use crate::recovery::{Progress, Recovery, RecoveryAck};
+use crate::recovery::{Completion, Progress, Recovery, RecoveryAck};
 
 /// Fall and Floyd's SACK1 (*Simulation-based Comparisons of Tahoe, Reno, and SACK TCP*, CCR 26(3),
 /// 1996, §5), which ns-2's `TCP/Sack1` implements. Simulations of the papers' time used it.
@@ -31,15 +31,12 @@ impl Recovery for Sack1 {
 
     fn on_ack(&mut self, ack: &RecoveryAck) -> Progress {
         if ack.full {
-            return Progress::Done { cwnd: ack.cwnd };
+            let end = Completion { keeps_reports: false, ..Completion::with_window(ack.cwnd) };
+            return Progress::Done(end);
         }
         self.pipe = self.pipe.saturating_sub(2 * ack.segment);
         self.entering = false;
         Progress::Partial { resend: false, restart_timer: true }
-    }
-
-    fn window(&self, cwnd: u32) -> u32 {
-        cwnd
     }
 
     fn pipe(&self, _board: &Scoreboard) -> Option<u32> {
@@ -54,8 +51,5 @@ impl Recovery for Sack1 {
         if !self.entering {
             self.pipe += bytes;
         }
-    }
-    fn keeps_reports(&self) -> bool {
-        false
     }
 }

@@ -25,4 +25,8 @@ impl Segmenter for FullSized {
     fn growth(&self, view: &SendView) -> Growth {
         Growth::Standard { step: view.smss, per_rtt: view.smss }
     }
+
+    fn reduces_segments(&self) -> bool {
+        false
+    }
 }

@@ -1,6 +1,6 @@
 //! Fifth step: the acknowledgment (RFC 9293 §3.10.7.4).
 
-use policy::loss::Duplicate;
+use policy::loss::{Duplicate, Lost};
 use units::{Duration, Instant};
 use wire::{Control, Flags, Segment, SeqNum};
 
@@ -53,7 +53,7 @@ impl Connection {
                 // Answers to a window probe repeat without a loss.
                 && !self.snd.is_probing();
             let duplicate = Duplicate { exact, newly_sacked, now };
-            if let Some(loss) = self.snd.duplicate(&duplicate, now, &self.config) {
+            if let Some(loss) = self.snd.duplicate(&duplicate, &self.config) {
                 self.begin_repair(loss);
             }
         }
@@ -147,8 +147,8 @@ impl Connection {
             // RFC 6298 §5.3.
             self.restart_retransmit_timer(now);
         }
-        if taken.lost
-            && let Some(loss) = self.snd.on_first_segment_lost(now)
+        if taken.lost != Lost::Nothing
+            && let Some(loss) = self.snd.repair_lost(taken.lost, now)
         {
             self.begin_repair(loss);
         }

@@ -1,7 +1,7 @@
 //! Acknowledgment of new data: advance of SND.UNA, measurements, and growth of the window.
 
-use policy::loss::LossDetector;
-use policy::{AckSample, CongestionController, Segmenter};
+use policy::loss::{LossDetector, Lost};
+use policy::{AckSample, CongestionController, Segmenter, SendView};
 use units::{Duration, Instant};
 use wire::SeqNum;
 
@@ -13,8 +13,8 @@ use crate::config::Config;
 pub(crate) struct Acknowledged {
     /// Whether to restart the retransmission timer.
     pub(crate) restart_timer: bool,
-    /// Whether the segment that is now the first is lost.
-    pub(crate) lost: bool,
+    /// Segments that are lost.
+    pub(crate) lost: Lost,
 }
 
 impl Sender {
@@ -32,67 +32,73 @@ impl Sender {
     ) -> Acknowledged {
         let acked = ack.distance_from(self.una);
         let app_limited = self.una.before(self.app_limited_until);
-        if self.policies.needs_samples {
+        if self.policies.reported.is_some() {
             self.note_delivered(ack);
         }
         let segments = self.board.segments();
-        let timed = self.board.ack(ack).timed;
+        let rtt = self.board.ack(ack).timed.map(|at| now.since(at));
+        self.advance_to(ack);
+        if self.policies.reported.is_none() {
+            self.measure(ack, now, rtt.or(timestamp_rtt), segments, config);
+        }
+        self.timeouts_in_a_row = 0;
+        let sample = self.sample(acked, rtt, app_limited, now);
+        let lost = self.policies.detector.on_ack(&sample, &self.board);
+        self.repair.limited_transmit_bytes = 0;
+        let mut restart_timer = true;
+        if self.repair.in_recovery {
+            self.acknowledged_in_recovery(sample);
+            let full = ack.at_or_after(self.repair.recovery_point);
+            restart_timer = self.on_recovery_ack(acked, full);
+        } else if ece {
+            // RFC 3168 §6.1.2: an echo does not widen the window, and does not lengthen the
+            // segments of a small window.
+            self.observe(sample);
+        } else {
+            self.grow(&sample, &self.view());
+        }
+        Acknowledged { restart_timer, lost }
+    }
+
+    /// Advances SND.UNA, and the sequence numbers that must keep up with it.
+    #[inline]
+    fn advance_to(&mut self, ack: SeqNum) {
         self.una = ack;
         self.nxt = self.nxt.latest(ack);
         self.probing &= self.nxt != ack;
-        // These sequence numbers must keep up with SND.UNA. After 2³¹ more bytes they would
-        // otherwise compare as later than it.
+        // After 2³¹ more bytes the following would otherwise compare as later than SND.UNA.
         self.small_end = self.small_end.latest(ack);
         self.app_limited_until = self.app_limited_until.latest(ack);
         self.repair.recover = self.repair.recover.latest(ack - 1);
         self.ecn.acknowledged(ack);
-        if self.policies.reported.is_none() {
-            self.measure(
-                ack,
-                now,
-                timed.map(|at| now.since(at)).or(timestamp_rtt),
-                segments,
-                config,
-            );
-        }
-        self.timeouts_in_a_row = 0;
-        // Most policies need only three facts of a sample, so it is built only on request.
-        let (mut sample, mut lost) = (None, false);
-        if self.policies.needs_samples {
-            let sample = sample.insert(self.sample(acked, timed, app_limited, now));
-            lost = self.policies.detector.on_ack(sample, &self.board);
+    }
+
+    /// Lets the window grow after an acknowledgment, as far as the segmenter allows. `view` is the
+    /// state of the sender after it.
+    #[inline]
+    fn grow(&mut self, sample: &AckSample, view: &SendView) {
+        self.policies.segmenter.on_ack(view);
+        let growth = self.policies.segmenter.growth(view);
+        self.policies.controller.on_ack(sample, growth);
+    }
+
+    /// Handles the facts of an acknowledgment of new data during recovery.
+    // By value, like `observe`, so that the sample need not be in memory for other acknowledgments.
+    #[cold]
+    #[inline(never)]
+    fn acknowledged_in_recovery(&mut self, sample: AckSample) {
+        if self.repair.after_timeout {
+            self.grow(&sample, &self.view_after_timeout());
         } else {
-            self.policies.detector.reset();
+            self.policies.controller.observe(&sample);
         }
-        self.repair.limited_transmit_bytes = 0;
-        if self.repair.in_recovery {
-            if self.repair.after_timeout {
-                let view = self.view_after_timeout();
-                self.policies.segmenter.on_ack(&view);
-                let growth = self.policies.segmenter.growth(&view);
-                self.policies.controller.acknowledged(acked, app_limited, growth, sample.as_ref());
-            } else if let Some(sample) = &sample {
-                self.policies.controller.observe(sample);
-            }
-            return Acknowledged {
-                restart_timer: self
-                    .on_recovery_ack(acked, ack.at_or_after(self.repair.recovery_point)),
-                lost,
-            };
-        }
-        if ece {
-            // RFC 3168 §6.1.2: an echo does not widen the window, and does not lengthen the
-            // segments of a small window.
-            if let Some(sample) = &sample {
-                self.policies.controller.observe(sample);
-            }
-        } else {
-            let view = self.view();
-            self.policies.segmenter.on_ack(&view);
-            let growth = self.policies.segmenter.growth(&view);
-            self.policies.controller.acknowledged(acked, app_limited, growth, sample.as_ref());
-        }
-        Acknowledged { restart_timer: true, lost }
+    }
+
+    /// Shows an acknowledgment to the controller for which the window must not grow.
+    #[cold]
+    #[inline(never)]
+    fn observe(&mut self, sample: AckSample) {
+        self.policies.controller.observe(&sample);
     }
 
     /// Counts the sequence numbers that `ack` is about to remove from the scoreboard as delivered.
@@ -104,25 +110,23 @@ impl Sender {
         }
     }
 
-    /// Builds the full sample of an acknowledgment of new data. `timed` is the transmission time of
-    /// the newest segment that it acknowledges.
-    #[cold]
-    #[inline(never)]
+    /// Builds the sample of an acknowledgment of new data. `rtt` is the round-trip time of the
+    /// newest segment that it acknowledges. A report of its transmission is more exact.
+    #[inline]
     fn sample(
         &mut self,
         acked: u32,
-        timed: Option<Instant>,
+        rtt: Option<Duration>,
         app_limited: bool,
         now: Instant,
     ) -> AckSample {
         let forward = self.policies.reported.as_mut().and_then(|reported| reported.take_sample());
-        let sent_at = forward.map(|forward| forward.sent_at).or(timed);
         AckSample {
             acked,
             smss: self.smss,
             app_limited,
             now,
-            rtt: sent_at.map(|at| now.since(at)),
+            rtt: forward.map(|forward| now.since(forward.sent_at)).or(rtt),
             una: self.una,
             nxt: self.nxt,
             forward,

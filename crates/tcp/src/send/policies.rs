@@ -23,8 +23,6 @@ pub(super) struct Policies {
     pub(super) sack: bool,
     /// State of TCP Santa Cruz, if it is negotiated.
     pub(super) reported: Option<Box<TimedReports>>,
-    /// Whether a policy needs full samples of acknowledgments.
-    pub(super) needs_samples: bool,
 }
 
 impl Policies {
@@ -32,22 +30,16 @@ impl Policies {
     pub(super) fn new(config: &Config, negotiated: &Negotiated) -> Self {
         let (sender, feedback, smss) =
             (&config.sender, negotiated.feedback, negotiated.smss(config));
-        let controller = sender.controller(smss, config.window, feedback);
-        let detector = sender.detector(feedback);
-        let reported: Option<Box<TimedReports>> = (feedback == Feedback::AckWindow)
-            .then(|| Box::new(TimedReports::new(!sender.backs_off())));
         Self {
-            needs_samples: reported.is_some()
-                || controller.needs_samples()
-                || detector.needs_samples(),
-            controller,
+            controller: sender.controller(smss, config.window, feedback),
             segmenter: sender.segmenter(),
-            detector,
+            detector: sender.detector(feedback),
             recovery: sender.recovery(feedback),
             loss_window: sender.loss_window,
             limited_transmit: sender.limited_transmit,
             sack: feedback != Feedback::Cumulative && sender.wants_sack(),
-            reported,
+            reported: (feedback == Feedback::AckWindow)
+                .then(|| Box::new(TimedReports::new(!sender.backs_off()))),
         }
     }
 }

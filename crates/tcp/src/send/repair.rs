@@ -1,8 +1,7 @@
 //! Loss detection and recovery: applies the decisions of the policies to the retransmission queue.
 
-use policy::loss::{Duplicate, LossDetector, SentSegment};
-use policy::recovery::{Progress, Recovery, RecoveryAck};
-use policy::segment::AnySegmenter;
+use policy::loss::{Duplicate, LossDetector, Lost, SentSegment};
+use policy::recovery::{Completion, Progress, Recovery, RecoveryAck};
 use policy::{CongestionController, LossSample, Segmenter};
 use units::Instant;
 use wire::SeqNum;
@@ -109,7 +108,7 @@ impl Sender {
     /// (draft §6). Without framing there are no such segments. TCP Santa Cruz numbers the
     /// transmissions of each segment, so it keeps the boundaries.
     pub(crate) fn may_resegment(&self, mss_c: u32) -> bool {
-        let framed = !matches!(self.policies.segmenter, AnySegmenter::FullSized(_));
+        let framed = self.policies.segmenter.reduces_segments();
         let merges = self.repair.after_timeout || framed && mss_c == self.smss;
         merges && self.policies.reported.is_none()
     }
@@ -118,27 +117,24 @@ impl Sender {
     pub(crate) fn duplicate(
         &mut self,
         duplicate: &Duplicate,
-        now: Instant,
         config: &Config,
     ) -> Option<LossEvent> {
         let counts = duplicate.exact || duplicate.newly_sacked > 0;
         if self.repair.in_recovery {
-            self.policies.detector.mark(&mut self.board, false);
+            let lost = self.policies.detector.on_duplicate_in_recovery(duplicate, &self.board);
             if counts
                 && let (Some(recovery), Some(segment)) =
                     (&mut self.policies.recovery, self.board.first())
             {
                 recovery.on_duplicate(segment.range().1);
             }
-            let again = self.policies.detector.on_duplicate_in_recovery(duplicate, &self.board);
-            return again.then(|| self.on_loss_in_recovery(now));
+            return self.repair_lost(lost, duplicate.now);
         }
-        let lost = self.policies.detector.on_duplicate(duplicate, &self.board)
-            || counts && self.retransmits_early(config);
-        if !lost {
-            return None;
+        let mut lost = self.policies.detector.on_duplicate(duplicate, &self.board);
+        if lost == Lost::Nothing && counts && self.retransmits_early(config) {
+            lost = Lost::First;
         }
-        self.on_first_segment_lost(now)
+        self.repair_lost(lost, duplicate.now)
     }
 
     /// Returns whether Early Retransmit (RFC 5827) considers the duplicates sufficient.
@@ -156,19 +152,20 @@ impl Sender {
         early.is_due(&view, duplicates, &self.board)
     }
 
-    /// Handles the detection of a loss of the first segment. Returns the loss, unless it is
-    /// ignored.
-    pub(crate) fn on_first_segment_lost(&mut self, now: Instant) -> Option<LossEvent> {
-        if self.board.is_empty() {
-            return None;
+    /// Handles the segments that the detector found lost. Returns the loss if it begins recovery or
+    /// reduces the window again.
+    pub(crate) fn repair_lost(&mut self, lost: Lost, now: Instant) -> Option<LossEvent> {
+        match lost {
+            Lost::Nothing => None,
+            Lost::First if self.board.is_empty() => None,
+            Lost::First if self.repair.in_recovery => Some(self.on_loss_in_recovery(now)),
+            Lost::First if self.may_be_from_retransmission() => None,
+            Lost::Before(_) | Lost::SentUpTo(_) if self.repair.in_recovery => {
+                self.board.mark(lost);
+                None
+            }
+            _ => Some(self.enter_recovery(lost, now)),
         }
-        if self.repair.in_recovery {
-            return Some(self.on_loss_in_recovery(now));
-        }
-        if self.may_be_from_retransmission() {
-            return None;
-        }
-        Some(self.enter_recovery(now))
     }
 
     /// Handles a loss of the first segment during recovery: a retransmission, or another hole.
@@ -176,7 +173,7 @@ impl Sender {
         let event = self.event(now, Repair::FastRetransmit);
         self.statistics.fast_retransmits += 1;
         self.policies.controller.on_loss(&self.loss_at(now));
-        self.resend_first();
+        self.resend_first(Lost::First);
         let view = self.view();
         self.policies.segmenter.on_reduction(&view);
         event
@@ -206,8 +203,9 @@ impl Sender {
         }
         self.statistics.timeouts += 1;
         let event = self.event(now, Repair::Timeout);
-        let loss = self.loss_at(now);
-        self.policies.controller.on_timeout(&loss, repeated);
+        let loss =
+            LossSample { timer_expired: true, already_reduced: repeated, ..self.loss_at(now) };
+        self.policies.controller.on_timeout(&loss);
         self.ecn.reduced_by_loss(self.max);
         // Unlike RFC 6298 §5.5, TCP Santa Cruz (section 3.2.1) does not back off, because it
         // measures retransmissions. Unlike there, it does if nothing at all has arrived since the
@@ -217,7 +215,7 @@ impl Sender {
             self.rtt.back_off();
         }
         if self.policies.detector.survives_timeout() {
-            self.start_recovery_after_timeout();
+            self.start_recovery_after_timeout(&loss);
         } else {
             self.restart_from_una();
         }
@@ -239,19 +237,18 @@ impl Sender {
             .policies
             .recovery
             .as_mut()
-            .map_or(Progress::Done { cwnd: ack.ssthresh }, |r| r.on_ack(&ack));
+            .map_or(Progress::Done(Completion::with_window(ack.ssthresh)), |r| r.on_ack(&ack));
         match progress {
-            Progress::Done { cwnd } => {
-                self.policies.controller.set_cwnd(cwnd);
-                if !self.policies.recovery.as_ref().is_some_and(Recovery::guards_its_end) {
+            Progress::Done(end) => {
+                self.policies.controller.set_cwnd(end.cwnd);
+                if !end.guards_recovery_point {
                     // Reno's recovery may end before its recovery point. Later duplicates may then
                     // indicate the next loss (RFC 5681 §3.2 has no `recover`).
                     self.repair.recover = self.una - 1;
                 }
                 self.repair.in_recovery = false;
                 self.repair.resend_first = false;
-                let keep = self.policies.recovery.as_ref().is_none_or(Recovery::keeps_reports);
-                self.board.end_recovery(keep);
+                self.board.end_recovery(end.keeps_reports);
                 if !self.repair.after_timeout {
                     let view = self.view();
                     self.policies.segmenter.on_reduction(&view);
@@ -266,9 +263,9 @@ impl Sender {
                 // Without a scoreboard, a part of the hole that has been retransmitted is in
                 // flight.
                 if resend && !self.board.first_is_resent() {
-                    self.resend_first();
+                    self.resend_first(Lost::First);
                 }
-                self.policies.detector.mark(&mut self.board, false);
+                self.board.mark(self.policies.detector.lost_by_reports(&self.board));
                 if !self.repair.after_timeout {
                     let view = self.view();
                     self.policies.segmenter.on_ack(&view);
@@ -278,27 +275,25 @@ impl Sender {
         }
     }
 
-    /// Schedules a retransmission of the first segment regardless of the window. Without a
-    /// scoreboard that selects further segments, it covers all parts if the segment is divided.
-    fn resend_first(&mut self) {
+    /// Marks what is lost, and schedules a retransmission of the first lost segment regardless of
+    /// the window. The retransmission covers all parts if the segment is divided.
+    fn resend_first(&mut self, lost: Lost) {
         self.repair.resend_first = true;
-        if self.pipe().is_none() {
-            self.board.mark_first_lost();
-        }
+        self.board.mark(lost);
     }
 
-    pub(super) fn enter_recovery(&mut self, now: Instant) -> LossEvent {
+    fn enter_recovery(&mut self, lost: Lost, now: Instant) -> LossEvent {
         let event = self.event(now, Repair::FastRetransmit);
-        let loss = self.loss_at(now);
         self.statistics.fast_retransmits += 1;
         // RFC 3168 §6.1.2: one reduction for all marks and losses of a window.
         let reduced = self.ecn.has_reduced_for(self.una);
+        let loss = LossSample { already_reduced: reduced, ..self.loss_at(now) };
         if !reduced {
             self.ecn.reduced_by_loss(self.max);
         }
         let Some(recovery) = &mut self.policies.recovery else {
             // Tahoe: as after a timeout, but without the wait and the back-off.
-            self.policies.controller.on_timeout(&loss, reduced);
+            self.policies.controller.on_timeout(&loss);
             self.restart_from_una();
             return event;
         };
@@ -307,8 +302,8 @@ impl Sender {
         }
         recovery.enter(&loss);
         self.repair = RepairState::entered(self.max);
-        self.resend_first();
-        self.policies.detector.mark(&mut self.board, true);
+        self.resend_first(lost);
+        self.board.mark(self.policies.detector.lost_by_reports(&self.board));
         let view = self.view();
         self.policies.segmenter.on_reduction(&view);
         event
@@ -353,7 +348,7 @@ impl Sender {
     /// Unlike RFC 2018 §8, which discards all reports at a timeout, because the receiver may have
     /// discarded reported data. §5.1 notes that a sender that detects this may keep the reports:
     /// [`Scoreboard::has_reneged`](policy::loss::Scoreboard::has_reneged).
-    fn start_recovery_after_timeout(&mut self) {
+    fn start_recovery_after_timeout(&mut self, loss: &LossSample) {
         self.board.mark_all_lost();
         self.probing = false;
         self.stop_timing();
@@ -361,7 +356,7 @@ impl Sender {
         self.ecn.unblock();
         self.policies.detector.reset();
         if let Some(recovery) = &mut self.policies.recovery {
-            recovery.enter_after_timeout();
+            recovery.enter(loss);
         }
         self.repair = RepairState { after_timeout: true, ..RepairState::entered(self.max) };
         self.begin_slow_start(self.loss_window());
@@ -404,6 +399,8 @@ impl Sender {
             now,
             sent_at: first.map(|segment| segment.sent_at()),
             resent: first.is_some_and(|segment| segment.was_resent()),
+            timer_expired: false,
+            already_reduced: false,
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use policy::loss::{LossDetector, SentSegment};
+use policy::loss::{LossDetector, SentSegment, Transmission};
 use policy::{AckSample, CongestionController, ForwardSample};
 use units::{Duration, Instant};
 use wire::layout::PackedReport;
@@ -27,7 +27,7 @@ pub(super) struct TimedReports {
     srtt: Option<Duration>,
     /// Transmissions of data sent more than once, oldest first. The last transmission of a segment
     /// in flight is also in the scoreboard.
-    copies: VecDeque<Transmission>,
+    copies: VecDeque<NumberedTransmission>,
     /// Report of the current acknowledgment, and whether the controller has received it.
     latest: Option<ForwardSample>,
     sample_taken: bool,
@@ -35,8 +35,8 @@ pub(super) struct TimedReports {
     /// reports of earlier arrivals whose transmissions were already acknowledged and forgotten.
     arrived_us: Option<u32>,
     pub(super) return_reordered: u64,
-    /// Transmission time and number of the last sent transmission that arrived.
-    newest: Option<(Instant, SeqNum)>,
+    /// Last sent of the transmissions that have arrived.
+    newest: Option<Transmission>,
     /// Pending check for a loss that will be detected if nothing else arrives.
     pending_check: Option<PendingCheck>,
 }
@@ -51,7 +51,7 @@ struct PendingCheck {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Transmission {
+struct NumberedTransmission {
     seq: SeqNum,
     number: CopyNumber,
     sent_at: Instant,
@@ -71,7 +71,7 @@ impl TimedReports {
         if self.copies.len() == Self::MAX_COPIES {
             self.copies.pop_front();
         }
-        self.copies.push_back(Transmission {
+        self.copies.push_back(NumberedTransmission {
             seq: segment.range().0,
             number: segment.copy(),
             sent_at: segment.sent_at(),
@@ -107,7 +107,7 @@ impl TimedReports {
     }
 
     pub(super) fn memory(&self) -> usize {
-        size_of::<Self>() + self.copies.capacity() * size_of::<Transmission>()
+        size_of::<Self>() + self.copies.capacity() * size_of::<NumberedTransmission>()
     }
 }
 
@@ -250,11 +250,8 @@ impl Sender {
         let reported = self.policies.reported.as_mut()?;
         let report = reported.forward()?;
         reported.latest = None;
-        let this = (report.sent_at, report.seq);
-        let left_later = |other: &(Instant, SeqNum)| {
-            other.0 > this.0 || other.0 == this.0 && other.1.after(this.1)
-        };
-        let newest = reported.newest.filter(left_later).unwrap_or(this);
+        let this = report.transmission();
+        let newest = reported.newest.filter(|newest| newest.is_after(&this)).unwrap_or(this);
         reported.newest = Some(newest);
         if let Some(check) = reported.pending_check.take().filter(|check| *timer == check.at) {
             *timer = check.deadline;
@@ -274,7 +271,10 @@ impl Sender {
                 forward,
             });
         }
-        self.run_detector(ForwardSample { sent_at: newest.0, seq: newest.1, ..report }, timer)
+        self.run_detector(
+            ForwardSample { sent_at: newest.sent_at, seq: newest.seq, ..report },
+            timer,
+        )
     }
 
     /// Runs loss detection again if the retransmission timer expired at `due` for that purpose.
@@ -298,7 +298,7 @@ impl Sender {
     }
 
     fn run_detector(&mut self, report: ForwardSample, timer: &mut Instant) -> Option<LossEvent> {
-        let detection = self.policies.detector.on_report(&report, &mut self.board);
+        let detection = self.policies.detector.on_report(&report, &self.board);
         if detection.next_deadline < *timer
             && *timer != Instant::NEVER
             && let Some(reported) = &mut self.policies.reported
@@ -307,10 +307,6 @@ impl Sender {
                 Some(PendingCheck { at: detection.next_deadline, report, deadline: *timer });
             *timer = detection.next_deadline;
         }
-        if detection.lost && !self.repair.in_recovery {
-            Some(self.enter_recovery(report.now))
-        } else {
-            None
-        }
+        self.repair_lost(detection.lost, report.now)
     }
 }

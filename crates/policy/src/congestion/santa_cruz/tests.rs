@@ -28,7 +28,7 @@ fn reading(n_op: u16, delta: u16, reading: Reading) -> Target {
 }
 
 fn controller(target: Target, segments: u32) -> SantaCruz {
-    SantaCruz::new(target, Reno::new(segments * SMSS, WindowRules::RFC, Classic))
+    SantaCruz::new(target, Reno::new(segments * SMSS, WindowRules::RFC))
 }
 
 fn at(micros: u64) -> Instant {
@@ -211,11 +211,13 @@ fn loss_response_is_that_of_reno() {
         now: Instant::ZERO,
         sent_at: None,
         resent: false,
+        timer_expired: false,
+        already_reduced: false,
     };
     let mut sc = controller(Target::PAPER, 10);
     sc.on_loss(&loss);
     assert_eq!((sc.cwnd(), sc.ssthresh(), sc.slow_start), (5000, 5000, false));
-    sc.on_timeout(&loss, false);
+    sc.on_timeout(&loss);
     assert_eq!((sc.cwnd(), sc.ssthresh(), sc.slow_start), (SMSS, 5000, true));
 }
 
@@ -271,6 +273,8 @@ fn loss_counts_as_a_change() {
         now: at(50_000),
         sent_at: None,
         resent: false,
+        timer_expired: false,
+        already_reduced: false,
     });
     let halved = sc.cwnd();
     // The current window ends with the report of packet 40 at 60 ms. The next one ends with the

@@ -67,6 +67,8 @@ fn loss(sent_at: u64, now: u64, resent: bool) -> LossSample {
         now: at(now),
         sent_at: Some(at(sent_at)),
         resent,
+        timer_expired: false,
+        already_reduced: false,
     }
 }
 
@@ -137,9 +139,9 @@ fn losses_before_a_decrease_are_ignored() {
 #[test]
 fn a_timeout_begins_a_slow_start() {
     let mut vegas = vegas(20 * SMSS);
-    vegas.on_timeout(&loss(100, 200, false), false);
+    vegas.on_timeout(&loss(100, 200, false));
     assert_eq!((vegas.cwnd(), vegas.ssthresh()), (1000, 10_000));
-    vegas.on_timeout(&loss(100, 300, true), true);
+    vegas.on_timeout(&LossSample { already_reduced: true, ..loss(100, 300, true) });
     assert_eq!(vegas.ssthresh(), 10_000, "held while the same data keep timing out");
     let mut path = Path::new(vegas, 100);
     let windows = path.windows(100);

@@ -1,12 +1,11 @@
 //! Marks of lost segments: by the number of reports above them (RFC 6675 §4), by the order of
 //! transmission (TCP Santa Cruz), or after a timeout.
 
-use units::{Duration, Instant};
 use wire::SeqNum;
 
 use super::sent_segment::Mark;
-use super::{Scoreboard, SentSegment};
-use crate::loss::Detection;
+use super::{Marks, Scoreboard, SentSegment};
+use crate::loss::{Lost, Transmission};
 
 impl Scoreboard {
     /// RFC 6675 §4, `IsLost(HighACK + 1)`: whether `threshold` segments arrived above the first
@@ -15,32 +14,81 @@ impl Scoreboard {
         self.marks.sacked >= threshold
     }
 
-    /// Marks every hole with at least `threshold` reported segments above it as lost; `threshold`
-    /// is one or more. With `first` the first segment is marked in any case, because recovery
-    /// begins with it.
-    pub fn mark_lost(&mut self, threshold: u32, first: bool) {
-        if first
-            && self
-                .segments
-                .front()
-                .is_some_and(|segment| !segment.is(Mark::Lost) && !segment.is(Mark::Sacked))
-        {
-            self.change(0, |segment| segment.set(Mark::Lost));
+    /// Sequence number below which every hole has at least `threshold` reported segments above it;
+    /// `threshold` is one or more. Returns `None` if all those holes have been marked as lost.
+    pub fn reported_above(&self, threshold: u32) -> Option<SeqNum> {
+        let Marks { frontier, mut sacked_above, .. } = self.marks;
+        if !self.marks.any() || sacked_above < threshold {
+            return None;
         }
-        let mut marked = first;
-        while self.marks.sacked_above >= threshold
-            && let Some(segment) = self.segments.get(self.marks.frontier as usize)
-        {
-            let marks = &mut self.marks;
-            let index = marks.frontier as usize;
+        let begin = frontier as usize;
+        let mut index = begin;
+        loop {
+            let segment = self.segments.get(index)?;
             if segment.is(Mark::Sacked) {
-                if marks.sacked_above == threshold {
-                    break;
+                if sacked_above == threshold {
+                    return (index > begin).then_some(segment.seq());
                 }
-                marks.sacked_above -= 1;
+                sacked_above -= 1;
             }
-            marks.frontier += 1;
-            if !segment.is(Mark::Sacked) && !segment.is(Mark::Lost) {
+            index += 1;
+        }
+    }
+
+    /// Transmissions before this one, in sequence order, that have not arrived and do not count as
+    /// lost, as far as the sender knows. Only the last transmission of a segment counts.
+    pub fn sent_before(&self, bound: Transmission) -> impl Iterator<Item = Transmission> {
+        let first = self.next_sent_up_to(0, &bound);
+        std::iter::successors(first, move |&index| self.next_sent_up_to(index + 1, &bound))
+            .map(|index| self.segments[index].last_transmission())
+            .filter(move |transmission| *transmission != bound)
+    }
+
+    /// Returns the index of the next segment from `index` on that was last sent by `bound` or
+    /// earlier, has not been reported, and does not await retransmission.
+    fn next_sent_up_to(&self, mut index: usize, bound: &Transmission) -> Option<usize> {
+        loop {
+            let segment = self.segments.get(index)?;
+            if segment.is(Mark::Sacked) {
+                index += segment.run_len();
+                continue;
+            }
+            if !segment.last_transmission().is_after(bound) {
+                if !segment.awaits_repair() {
+                    return Some(index);
+                }
+            } else if !segment.was_resent() {
+                // All later segments were sent later, and so were their retransmissions.
+                return None;
+            }
+            index += 1;
+        }
+    }
+
+    /// Marks the segments that a detector found lost.
+    #[inline]
+    pub fn mark(&mut self, lost: Lost) {
+        match lost {
+            Lost::Nothing => {}
+            Lost::First => self.mark_first(),
+            Lost::Before(seq) => self.mark_before(seq),
+            Lost::SentUpTo(bound) => self.mark_sent_up_to(&bound),
+        }
+    }
+
+    fn mark_before(&mut self, bound: SeqNum) {
+        if !self.marks.any() {
+            self.marks = Marks::default();
+        }
+        let mut marked = false;
+        while let Some(segment) =
+            self.segments.get(self.marks.frontier as usize).filter(|s| s.seq().before(bound))
+        {
+            let index = self.marks.frontier as usize;
+            self.marks.frontier += 1;
+            if segment.is(Mark::Sacked) {
+                self.marks.sacked_above -= 1;
+            } else if !segment.is(Mark::Lost) {
                 self.change(index, |segment| segment.set(Mark::Lost));
                 marked = true;
             }
@@ -50,45 +98,14 @@ impl Scoreboard {
         }
     }
 
-    /// Marks segments as lost by order of transmission: those last sent before the transmission of
-    /// `seq` at `sent_at`, and at least `waited` ago. Reported segments and segments waiting for
-    /// retransmission are skipped; retransmissions are included. Returns whether a segment was
-    /// marked, and the time at which the next one is due. Of transmissions at the same time, the
-    /// lower sequence number counts as earlier.
-    pub fn mark_lost_before(
-        &mut self,
-        (sent_at, seq): (Instant, SeqNum),
-        now: Instant,
-        waited: Duration,
-    ) -> Detection {
-        let earlier = |segment: &SentSegment| {
-            segment.sent_at() < sent_at || segment.sent_at() == sent_at && segment.seq().before(seq)
-        };
-        let mut detection = Detection::NONE;
+    fn mark_sent_up_to(&mut self, bound: &Transmission) {
         let mut index = 0;
-        while let Some(segment) = self.segments.get(index) {
-            if segment.is(Mark::Sacked) {
-                index += segment.run_len();
-                continue;
-            }
-            if earlier(segment) && !segment.awaits_repair() {
-                let due = segment.sent_at() + waited;
-                if due <= now {
-                    self.change(index, SentSegment::lose);
-                    detection.lost = true;
-                } else {
-                    detection.next_deadline = detection.next_deadline.min(due);
-                }
-            } else if !segment.was_resent() && !earlier(segment) {
-                // All later segments were sent later, and so were their retransmissions.
-                break;
-            }
-            index += 1;
+        while let Some(found) = self.next_sent_up_to(index, bound) {
+            self.change(found, SentSegment::lose);
+            self.marks.reopen(found);
+            index = found + 1;
         }
-        if detection.lost {
-            self.advance_search();
-        }
-        detection
+        self.advance_search();
     }
 
     /// Marks every unreported segment as lost and not resent. All reports are discarded if the
@@ -107,9 +124,8 @@ impl Scoreboard {
         self.advance_search();
     }
 
-    /// Marks the first segment as lost and not resent, unless it has been reported.
     #[cold]
-    pub fn mark_first_lost(&mut self) {
+    fn mark_first(&mut self) {
         if self.segments.front().is_some_and(|segment| !segment.is(Mark::Sacked)) {
             self.change(0, SentSegment::lose);
             self.marks.restart_search();

@@ -100,6 +100,11 @@ impl Marks {
         }
     }
 
+    /// Updates the search position of holes after the segment at `index` ceased to be resent.
+    pub(super) fn reopen(&mut self, index: usize) {
+        self.next_hole = self.next_hole.min(to_u32(index));
+    }
+
     /// Resets the search positions after marks were removed, perhaps from segments already passed.
     pub(super) fn restart_search(&mut self) {
         (self.frontier, self.next_lost, self.next_hole) = (0, 0, 0);

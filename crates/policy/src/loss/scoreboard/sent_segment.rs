@@ -3,6 +3,8 @@
 use units::Instant;
 use wire::{CopyNumber, SeqNum};
 
+use crate::loss::Transmission;
+
 /// A range of sequence numbers sent as one segment. Its marks are independent and occur in all
 /// combinations. A large window has many of these, so the struct is small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +54,11 @@ impl SentSegment {
     /// Time of the last transmission.
     pub fn sent_at(&self) -> Instant {
         self.sent_at
+    }
+
+    /// Last transmission.
+    pub fn last_transmission(&self) -> Transmission {
+        Transmission { sent_at: self.sent_at, seq: self.seq }
     }
 
     /// Returns whether any part of it was sent more than once.

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use wire::SeqRange;
 
 use super::*;
+use crate::loss::Lost;
 
 mod plain;
 
@@ -23,14 +24,20 @@ fn board(sizes: &[u32]) -> Scoreboard {
     board
 }
 
+/// Marks the holes with at least `threshold` reported segments above them.
+fn mark_lost(board: &mut Scoreboard, threshold: u32) {
+    board.mark(board.reported_above(threshold).map_or(Lost::Nothing, Lost::Before));
+    assert_eq!(board.reported_above(threshold), None, "all are marked");
+}
+
 #[test]
 fn three_reported_segments_above_make_a_hole_lost() {
     let mut board = board(&[100; 5]);
     board.sack(range(200, 400));
-    board.mark_lost(3, false);
+    mark_lost(&mut board, 3);
     assert_eq!(board.next_lost(), None, "two are not enough");
     board.sack(range(400, 500));
-    board.mark_lost(3, false);
+    mark_lost(&mut board, 3);
     assert_eq!(board.next_lost().unwrap().range(), (SeqNum::new(0), 100));
     assert_eq!(board.pipe(), 0);
 }
@@ -54,7 +61,8 @@ fn reports_of_later_data_show_that_the_retransmission_is_lost() {
     let at = Instant::from_nanos;
     let mut board = board(&[100; 4]);
     board.sack(range(100, 400));
-    board.mark_lost(1, true);
+    board.mark(Lost::First);
+    mark_lost(&mut board, 1);
     assert!(!board.first_is_lost_again(), "not retransmitted yet");
     board.resend(SeqNum::new(0), 100, at(5));
     board.push(SeqNum::new(400), 100, at(5), false);
@@ -71,7 +79,8 @@ fn reports_of_later_data_show_that_the_retransmission_is_lost() {
 fn a_resent_segment_is_in_the_pipe_again() {
     let mut board = board(&[100; 4]);
     board.sack(range(100, 400));
-    board.mark_lost(3, true);
+    board.mark(Lost::First);
+    mark_lost(&mut board, 3);
     assert_eq!(board.pipe(), 0);
     board.resend(SeqNum::new(0), 100, NOW);
     assert_eq!((board.pipe(), board.next_lost()), (100, None));
@@ -81,7 +90,8 @@ fn a_resent_segment_is_in_the_pipe_again() {
 fn a_long_segment_can_be_resent_in_parts() {
     let mut board = board(&[1460, 1460, 1460, 1460]);
     board.sack(range(1460, 4 * 1460));
-    board.mark_lost(3, true);
+    board.mark(Lost::First);
+    mark_lost(&mut board, 3);
     board.resend(SeqNum::new(0), 365, NOW);
     assert_eq!(board.next_lost().unwrap().range(), (SeqNum::new(365), 1095));
     assert_eq!((board.pipe(), board.segments()), (365, 5));
@@ -149,7 +159,8 @@ fn marked_segments_are_counted() {
     let mut board = board(&[10; 6]);
     assert!(!board.marks.any());
     board.sack(range(30, 60));
-    board.mark_lost(3, true);
+    board.mark(Lost::First);
+    mark_lost(&mut board, 3);
     board.resend(SeqNum::new(0), 10, NOW);
     assert_eq!(board.marks.marked, 6);
     board.end_recovery(true);
@@ -164,7 +175,9 @@ enum Op {
     Ack { segments: usize, bytes: u32 },
     SackSegments { first: usize, count: usize },
     SackBytes { start: u32, len: u32 },
-    MarkLost { threshold: u32, first: bool },
+    MarkLost { threshold: u32 },
+    MarkBefore { segments: usize },
+    MarkSentUpTo { segment: usize },
     Resend { which: Which, len: u32 },
     MarkAllLost,
     MarkFirstLost,
@@ -197,10 +210,12 @@ fn op() -> impl Strategy<Value = Op> {
         4 => (0..4usize, prop_oneof![Just(0u32), 0..200u32]).prop_map(|(segments, bytes)| Op::Ack { segments, bytes }),
         8 => (0..40usize, 1..12usize).prop_map(|(first, count)| Op::SackSegments { first, count }),
         2 => (0..4000u32, 1..2000u32).prop_map(|(start, len)| Op::SackBytes { start, len }),
-        6 => (threshold, any::<bool>()).prop_map(|(threshold, first)| Op::MarkLost { threshold, first }),
+        6 => threshold.prop_map(|threshold| Op::MarkLost { threshold }),
+        1 => (0..8usize).prop_map(|segments| Op::MarkBefore { segments }),
+        4 => (0..30usize).prop_map(|segment| Op::MarkSentUpTo { segment }),
         8 => (which, prop_oneof![Just(u32::MAX), 1..200u32]).prop_map(|(which, len)| Op::Resend { which, len }),
         1 => Just(Op::MarkAllLost),
-        1 => Just(Op::MarkFirstLost),
+        4 => Just(Op::MarkFirstLost),
         6 => (1..600u32).prop_map(|limit| Op::ResendRun { limit }),
         1 => any::<bool>().prop_map(Op::EndRecovery),
         1 => (1..250u32).prop_map(|longest| Op::Unsend { longest }),
@@ -285,10 +300,16 @@ impl Compared {
                 let block = SeqRange::new(*una + start, *una + start + len).unwrap();
                 prop_assert_eq!(board.sack(block), plain.sack(block));
             }
-            Op::MarkLost { threshold, first } => {
-                board.mark_lost(threshold, first);
-                plain.mark_lost(threshold, first);
+            Op::MarkLost { threshold } => {
+                mark_lost(board, threshold);
+                plain.mark_lost(threshold);
             }
+            Op::MarkBefore { segments } => {
+                let bound = plain.segments.get(segments).map_or(*nxt, |segment| segment.seq);
+                board.mark(Lost::Before(bound));
+                plain.mark_before(bound);
+            }
+            Op::MarkSentUpTo { segment } => self.mark_sent_up_to(segment)?,
             Op::Resend { which, len } => self.resend(&which, len, now),
             Op::MarkAllLost => {
                 prop_assert_eq!(board.has_reneged(), plain.has_reneged());
@@ -296,7 +317,7 @@ impl Compared {
                 plain.mark_all_lost();
             }
             Op::MarkFirstLost => {
-                board.mark_first_lost();
+                board.mark(Lost::First);
                 plain.mark_first_lost();
             }
             Op::ResendRun { limit } => self.resend_run(limit, now)?,
@@ -328,6 +349,18 @@ impl Compared {
         prop_assert_eq!(acked, plain.ack(ack));
         prop_assert_eq!(acked.bytes, ack.distance_from(*una));
         *una = ack;
+        Ok(())
+    }
+
+    /// Marks every segment whose last transmission was that of a segment or an earlier one.
+    fn mark_sent_up_to(&mut self, segment: usize) -> Result<(), TestCaseError> {
+        let Self { board, plain, .. } = self;
+        let Some(segment) = plain.segments.get(segment) else { return Ok(()) };
+        let bound = segment.last_transmission();
+        let before: Vec<_> = board.sent_before(bound).collect();
+        prop_assert_eq!(before, plain.sent_before(&bound));
+        board.mark(Lost::SentUpTo(bound));
+        plain.mark_sent_up_to(&bound);
         Ok(())
     }
 

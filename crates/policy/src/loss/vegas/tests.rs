@@ -44,7 +44,7 @@ fn ack(ms: u64, una: u32, rtt: Option<u64>) -> AckSample {
 fn detector() -> Vegas {
     let mut vegas = Vegas::new();
     vegas.on_ack(&ack(0, 0, Some(100)), &Scoreboard::default());
-    assert_eq!(vegas.timeout, Duration::from_nanos(146_093_750));
+    assert_eq!(vegas.0.timeout, Duration::from_nanos(146_093_750));
     vegas
 }
 
@@ -52,14 +52,18 @@ fn detector() -> Vegas {
 #[test]
 fn duplicate_checks_the_timeout() {
     let board = board(8);
-    assert!(detector().on_duplicate(&duplicate(147), &board));
+    assert_eq!(detector().on_duplicate(&duplicate(147), &board), Lost::First);
     let mut vegas = detector();
-    assert!(!vegas.on_duplicate(&duplicate(144), &board));
-    assert!(!vegas.on_duplicate(&duplicate(145), &board));
-    assert!(vegas.on_duplicate(&duplicate(145), &board));
+    assert_eq!(vegas.on_duplicate(&duplicate(144), &board), Lost::Nothing);
+    assert_eq!(vegas.on_duplicate(&duplicate(145), &board), Lost::Nothing);
+    assert_eq!(vegas.on_duplicate(&duplicate(145), &board), Lost::First);
     let window_update = Duplicate { exact: false, ..duplicate(500) };
-    assert!(!detector().on_duplicate(&window_update, &board));
-    assert!(!Vegas::new().on_duplicate(&duplicate(500), &board), "nothing measured, no timeout");
+    assert_eq!(detector().on_duplicate(&window_update, &board), Lost::Nothing);
+    assert_eq!(
+        Vegas::new().on_duplicate(&duplicate(500), &board),
+        Lost::Nothing,
+        "nothing measured, no timeout"
+    );
 }
 
 /// §III-A: the first two acknowledgments after a retransmission are checked, the second only if the
@@ -68,20 +72,25 @@ fn duplicate_checks_the_timeout() {
 fn acks_after_retransmission_check_the_timeout() {
     let mut board = board(8);
     let mut vegas = detector();
-    assert!(!vegas.on_ack(&ack(300, 0, None), &board), "there was no retransmission");
+    assert_eq!(
+        vegas.on_ack(&ack(300, 0, None), &board),
+        Lost::Nothing,
+        "there was no retransmission"
+    );
     for (una, finds) in [(1, true), (2, true), (3, false)] {
         if una == 1 {
-            assert!(vegas.on_duplicate(&duplicate(300), &board));
+            assert_eq!(vegas.on_duplicate(&duplicate(300), &board), Lost::First);
         }
         board.ack(seq(una));
-        assert_eq!(vegas.on_ack(&ack(400, una, None), &board), finds, "{una}");
+        let lost = vegas.on_ack(&ack(400, una, None), &board);
+        assert_eq!(lost == Lost::First, finds, "{una}");
     }
-    assert!(vegas.on_duplicate(&duplicate(400), &board));
+    assert_eq!(vegas.on_duplicate(&duplicate(400), &board), Lost::First);
     board.ack(seq(4));
     board.resend(seq(4), SMSS, at(390));
-    assert!(!vegas.on_ack(&ack(401, 4, None), &board), "sent a moment ago");
+    assert_eq!(vegas.on_ack(&ack(401, 4, None), &board), Lost::Nothing, "sent a moment ago");
     board.ack(seq(5));
-    assert!(!vegas.on_ack(&ack(402, 5, None), &board), "the first found none");
+    assert_eq!(vegas.on_ack(&ack(402, 5, None), &board), Lost::Nothing, "the first found none");
 }
 
 /// The timeout grows by an eighth for a retransmission, and doubles when the retransmission is lost
@@ -90,11 +99,11 @@ fn acks_after_retransmission_check_the_timeout() {
 fn lost_retransmission_is_detected_in_recovery() {
     let mut board = board(8);
     let mut vegas = detector();
-    assert!(vegas.on_duplicate(&duplicate(200), &board));
+    assert_eq!(vegas.on_duplicate(&duplicate(200), &board), Lost::First);
     board.resend(seq(0), SMSS, at(200));
-    assert!(!vegas.on_duplicate_in_recovery(&duplicate(364), &board));
-    assert!(vegas.on_duplicate_in_recovery(&duplicate(365), &board));
+    assert_eq!(vegas.on_duplicate_in_recovery(&duplicate(364), &board), Lost::Nothing);
+    assert_eq!(vegas.on_duplicate_in_recovery(&duplicate(365), &board), Lost::First);
     board.resend(seq(0), SMSS, at(365));
-    assert!(!vegas.on_duplicate_in_recovery(&duplicate(365 + 328), &board));
-    assert!(vegas.on_duplicate_in_recovery(&duplicate(365 + 329), &board));
+    assert_eq!(vegas.on_duplicate_in_recovery(&duplicate(365 + 328), &board), Lost::Nothing);
+    assert_eq!(vegas.on_duplicate_in_recovery(&duplicate(365 + 329), &board), Lost::First);
 }

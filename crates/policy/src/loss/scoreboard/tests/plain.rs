@@ -5,6 +5,7 @@ use units::Instant;
 use wire::{CopyNumber, SeqNum, SeqRange};
 
 use super::super::{Acked, Mark, SentSegment};
+use crate::loss::Transmission;
 
 /// A segment with its state in separate fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +26,10 @@ impl PlainSegment {
 
     pub(super) fn is_resent(&self) -> bool {
         self.resent
+    }
+
+    pub(super) fn last_transmission(&self) -> Transmission {
+        Transmission { sent_at: self.sent_at, seq: self.seq }
     }
 
     fn awaits_repair(&self) -> bool {
@@ -113,10 +118,31 @@ impl Plain {
         first.resent && !highest.resent && highest.sent_at > first.sent_at
     }
 
-    pub(super) fn mark_lost(&mut self, threshold: u32, first: bool) {
+    pub(super) fn mark_lost(&mut self, threshold: u32) {
         for index in 0..self.segments.len() {
-            let lost = first && index == 0 || self.sacked_from(index) >= threshold;
+            let lost = self.sacked_from(index) >= threshold;
             self.segments[index].lost |= lost && !self.segments[index].sacked;
+        }
+    }
+
+    pub(super) fn mark_before(&mut self, bound: SeqNum) {
+        for segment in &mut self.segments {
+            segment.lost |= segment.seq.before(bound) && !segment.sacked;
+        }
+    }
+
+    /// Returns the transmissions before `bound` that are in the network.
+    pub(super) fn sent_before(&self, bound: &Transmission) -> Vec<Transmission> {
+        let in_network = |segment: &&PlainSegment| !segment.sacked && !segment.awaits_repair();
+        let sent = self.segments.iter().filter(in_network).map(PlainSegment::last_transmission);
+        sent.filter(|transmission| bound.is_after(transmission)).collect()
+    }
+
+    pub(super) fn mark_sent_up_to(&mut self, bound: &Transmission) {
+        for segment in &mut self.segments {
+            if !segment.last_transmission().is_after(bound) && !segment.sacked {
+                (segment.lost, segment.resent) = (true, false);
+            }
         }
     }
 
