@@ -14,35 +14,27 @@ use wire::Segment;
 
 use crate::flows::Flow;
 use crate::network::{End, Network};
+use crate::plan::Plan;
 use crate::shared::{FirstHop, Shared};
 
 mod conditions;
 
 use conditions::{ReturnLink, return_links};
 
-/// The sending of all segments, ahead of time where the scenario permits it.
+/// The sending of segments ahead of time, where the scenario permits it.
 ///
 /// # Driving
-/// Call [`start`](Self::start) for every flow that starts. Whenever an end may have segments to
-/// send, call [`flush_sender`](Self::flush_sender) or [`flush_receiver`](Self::flush_receiver), or
-/// [`serve_sender`](Self::serve_sender) if the application may write. Call
-/// [`end_warm_up`](Self::end_warm_up) at the end of the warm-up, and [`stop`](Self::stop) when
-/// every packet has to be an event from then on.
+/// Call [`start`](Self::start) for every flow that starts. For a flow that `is_ahead`, send with
+/// [`send_data`](Self::send_data). Where look-ahead [applies](Self::applies_to), let a receiver
+/// send with [`respond`](Self::respond). Call [`end_warm_up`](Self::end_warm_up) at the end of the
+/// warm-up, and [`stop`](Self::stop) when every packet has to be an event from then on.
 #[derive(Debug)]
 pub(crate) struct LookAhead {
-    /// By workload: the paths, if receivers may act ahead of time.
-    paths: Vec<Option<Paths>>,
+    /// By workload: the return link, if receivers may act ahead of time.
+    return_links: Vec<Option<ReturnLink>>,
     /// The end of the warm-up; [`Instant::NEVER`] once it has passed.
     warm_up: Instant,
     past_warm_up: PastWarmUp,
-}
-
-/// The paths of a workload whose receivers may act ahead of time. Each is a single link.
-#[derive(Debug, Clone, Copy)]
-struct Paths {
-    forward: FirstHop,
-    back: FirstHop,
-    return_link: ReturnLink,
 }
 
 /// The links and receivers that have passed the end of the warm-up before the run.
@@ -55,17 +47,9 @@ pub(crate) struct PastWarmUp {
 }
 
 impl LookAhead {
-    pub(crate) fn new(shared: &Shared) -> Self {
-        let plan = &shared.plan;
-        let paths = |(workload, return_link): (u16, Option<ReturnLink>)| {
-            Some(Paths {
-                forward: shared.first_hop(workload, End::Sender),
-                back: shared.first_hop(workload, End::Receiver),
-                return_link: return_link?,
-            })
-        };
+    pub(crate) fn new(plan: &Plan) -> Self {
         Self {
-            paths: (0..).zip(return_links(plan)).map(paths).collect(),
+            return_links: return_links(plan),
             warm_up: if plan.warm_up == Instant::ZERO { Instant::NEVER } else { plan.warm_up },
             past_warm_up: PastWarmUp {
                 links: vec![false; plan.links.len()],
@@ -77,7 +61,7 @@ impl LookAhead {
     /// Returns true if the receivers of a workload may act ahead of time.
     #[inline]
     pub(crate) fn applies_to(&self, workload: u16) -> bool {
-        self.paths(workload).is_some()
+        self.return_links[usize::from(workload)].is_some()
     }
 
     /// Notes whether the receiver of a new flow acts ahead of time.
@@ -88,7 +72,7 @@ impl LookAhead {
     /// Disables look-ahead for these flows and all later ones. No flow may be ahead of time when
     /// this is called.
     pub(crate) fn stop<'a>(&mut self, flows: impl Iterator<Item = &'a mut Flow>) {
-        self.paths.fill(None);
+        self.return_links.fill(None);
         flows.for_each(|flow| flow.is_ahead = false);
     }
 
@@ -98,51 +82,10 @@ impl LookAhead {
         std::mem::take(&mut self.past_warm_up)
     }
 
-    /// Lets the application of a flow write and the sender send, now or after its send jitter.
-    pub(crate) fn serve_sender(&mut self, shared: &mut Shared, slot: usize, flow: &mut Flow) {
-        if shared.prepare_sender(flow) {
-            self.flush_sender(shared, slot, flow);
-        }
-    }
-
-    /// Sends all segments of a flow's sender and handles its events.
-    pub(crate) fn flush_sender(&mut self, shared: &mut Shared, slot: usize, flow: &mut Flow) {
-        loop {
-            match self.paths(flow.workload) {
-                Some(Paths { forward, .. }) if flow.is_ahead => {
-                    self.send_data(shared, forward, slot, flow);
-                }
-                _ => shared.send(slot, flow, End::Sender),
-            }
-            if !shared.note_events(flow, End::Sender) {
-                return;
-            }
-        }
-    }
-
-    /// Sends all segments of a flow's receiver and handles its events.
-    pub(crate) fn flush_receiver(&mut self, shared: &mut Shared, slot: usize, flow: &mut Flow) {
-        if self.applies_to(flow.workload) {
-            self.respond(shared, shared.now, slot, flow);
-            return;
-        }
-        loop {
-            shared.send(slot, flow, End::Receiver);
-            if !shared.note_events(flow, End::Receiver) {
-                return;
-            }
-        }
-    }
-
-    /// The paths of a workload, if its receivers may act ahead of time.
-    #[inline]
-    fn paths(&self, workload: u16) -> Option<Paths> {
-        self.paths[usize::from(workload)]
-    }
-
     /// Sends all segments of a sender. Its receiver handles each of them at once and responds.
-    fn send_data(&mut self, shared: &mut Shared, hop: FirstHop, slot: usize, flow: &mut Flow) {
+    pub(crate) fn send_data(&mut self, shared: &mut Shared, slot: usize, flow: &mut Flow) {
         let now = shared.now;
+        let hop = shared.first_hop(flow.workload, End::Sender);
         loop {
             // The segment is read in place: a copy would have to wait for the store.
             let sent = flow.sender.poll_transmit(now);
@@ -185,9 +128,16 @@ impl LookAhead {
 
     /// Sends all segments of a receiver at time `at`, which may lie in the future, and handles its
     /// events.
-    fn respond(&mut self, shared: &mut Shared, at: Instant, slot: usize, flow: &mut Flow) {
+    pub(crate) fn respond(
+        &mut self,
+        shared: &mut Shared,
+        at: Instant,
+        slot: usize,
+        flow: &mut Flow,
+    ) {
+        let hop = shared.first_hop(flow.workload, End::Receiver);
         if let Some(acknowledgment) = flow.receiver.poll_acknowledgment(at) {
-            self.send_response(shared, at, slot, flow, acknowledgment);
+            self.send_response(shared, at, hop, slot, flow, acknowledgment);
         }
         if !flow.receiver.is_idle() || flow.receiver.has_event() {
             self.respond_further(shared, at, slot, flow);
@@ -198,9 +148,10 @@ impl LookAhead {
     #[cold]
     #[inline(never)]
     fn respond_further(&mut self, shared: &mut Shared, at: Instant, slot: usize, flow: &mut Flow) {
+        let hop = shared.first_hop(flow.workload, End::Receiver);
         loop {
             while let Some(segment) = flow.receiver.poll_transmit(at) {
-                self.send_response(shared, at, slot, flow, segment);
+                self.send_response(shared, at, hop, slot, flow, segment);
             }
             if !shared.note_events(flow, End::Receiver) {
                 return;
@@ -218,22 +169,22 @@ impl LookAhead {
         &mut self,
         shared: &mut Shared,
         at: Instant,
+        hop: FirstHop,
         slot: usize,
         flow: &mut Flow,
         segment: Segment,
     ) {
-        let Some(Paths { back: hop, return_link, .. }) = self.paths(flow.workload) else { return };
         let name = flow.name_packet();
         let network = &mut shared.network;
-        let is_accepted = match return_link {
-            ReturnLink::WithRate => {
+        let is_accepted = match self.return_links[usize::from(flow.workload)] {
+            Some(ReturnLink::WithRate) => {
                 if at > self.warm_up {
                     self.pass_warm_up(network, hop.link);
                 }
                 let packet = hop.packet(slot, name, segment);
                 network.send(at, hop.link, packet, Duration::ZERO).is_accepted()
             }
-            ReturnLink::DelayOnly => {
+            _ => {
                 network.offer_ahead(at, hop.link, hop.packet(slot, name, segment));
                 true
             }

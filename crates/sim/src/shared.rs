@@ -14,8 +14,7 @@ use crate::tables::{Names, PacketEvent};
 use crate::timers::{Class, Timer, Timers};
 use crate::workload::{FlowStart, Starts};
 
-/// Shared simulation state: time, links, timers, flow sources and the recorder. Split from the flow
-/// table so that one flow can be borrowed mutably beside it.
+/// Shared simulation state: time, links, timers, flow sources and the recorder.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) plan: Plan,

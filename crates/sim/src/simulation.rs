@@ -21,9 +21,11 @@ use crate::streams::{Seed, flow_identity};
 use crate::tables::{Flows, Links, Names, PacketEvent, Packets, Recoveries, Samples, names};
 use crate::timers::{Class, Timer};
 
+mod context;
 mod sampling;
 mod stages;
 
+use context::Context;
 use stages::Stage;
 
 /// The status of a run after [`Simulation::advance`].
@@ -42,8 +44,7 @@ pub enum Status {
 /// limit memory. The rows do not depend on how the run is divided into calls.
 #[derive(Debug)]
 pub struct Simulation {
-    shared: Shared,
-    lookahead: LookAhead,
+    context: Context,
     flows: FlowTable,
     started: u64,
     events: u64,
@@ -61,10 +62,11 @@ impl Simulation {
         let link_names = names(plan.links.iter().map(|link| link.name.as_str()));
         let endless =
             plan.workloads.iter().map(|workload| workload.demand.endless() as usize).sum();
-        let shared = Shared::new(plan, Seed(seed), &link_names);
         Ok(Self {
-            lookahead: LookAhead::new(&shared),
-            shared,
+            context: Context {
+                lookahead: LookAhead::new(&plan),
+                shared: Shared::new(plan, Seed(seed), &link_names),
+            },
             flows: FlowTable::with_capacity(endless),
             started: 0,
             events: 0,
@@ -91,16 +93,16 @@ impl Simulation {
     #[inline(never)]
     fn handle_events(&mut self, limit: u64) {
         while self.events < limit {
-            if self.shared.timers.needs_refill() {
-                self.flows.refill(&mut self.shared.timers);
+            if self.context.shared.timers.needs_refill() {
+                self.flows.refill(&mut self.context.shared.timers);
             }
-            let delivery = self.shared.network.next_delivery();
-            let timer = self.shared.timers.next();
+            let delivery = self.context.shared.network.next_delivery();
+            let timer = self.context.shared.timers.next();
             let next = delivery.min(timer);
-            if next > self.shared.end || next == Instant::NEVER {
+            if next > self.context.shared.end || next == Instant::NEVER {
                 return;
             }
-            self.shared.now = next;
+            self.context.shared.now = next;
             self.events += 1;
             if delivery <= timer {
                 self.deliver();
@@ -112,13 +114,13 @@ impl Simulation {
 
     /// The current simulated time.
     pub fn now(&self) -> Instant {
-        self.shared.now
+        self.context.shared.now
     }
 
     /// The simulated time over which statistics are collected. A run that drains continues beyond
     /// it.
     pub fn duration(&self) -> Duration {
-        self.shared.plan.duration
+        self.context.shared.plan.duration
     }
 
     /// The number of events handled so far.
@@ -128,7 +130,7 @@ impl Simulation {
 
     /// The number of rows that have not been taken.
     pub fn buffered_rows(&self) -> usize {
-        self.shared.recorder.rows()
+        self.context.shared.recorder.rows()
     }
 
     /// The number of active flows.
@@ -138,38 +140,38 @@ impl Simulation {
 
     /// Takes the rows about flows recorded since the last call.
     pub fn take_flows(&mut self) -> Flows {
-        self.shared.recorder.flows.take()
+        self.context.shared.recorder.flows.take()
     }
 
     /// Takes the rows about recoveries recorded since the last call.
     pub fn take_recoveries(&mut self) -> Recoveries {
-        self.shared.recorder.recoveries.take()
+        self.context.shared.recorder.recoveries.take()
     }
 
     /// Takes the samples recorded since the last call.
     pub fn take_samples(&mut self) -> Samples {
-        self.shared.recorder.samples.take()
+        self.context.shared.recorder.samples.take()
     }
 
     /// Takes the packets of traced workloads recorded since the last call.
     pub fn take_packets(&mut self) -> Packets {
-        self.shared.recorder.packets.take()
+        self.context.shared.recorder.packets.take()
     }
 
     /// Disables look-ahead: from now on every packet is an event when it arrives.
     pub(crate) fn stop_looking_ahead(&mut self) {
-        self.lookahead.stop(self.flows.iter_mut());
+        self.context.lookahead.stop(self.flows.iter_mut());
     }
 
     /// Records every packet from now on, for [`crate::pcap::Capture`].
     pub(crate) fn start_trace(&mut self) {
         self.stop_looking_ahead();
-        self.shared.recorder.start_trace(&self.shared.plan);
+        self.context.shared.recorder.start_trace(&self.context.shared.plan);
     }
 
     /// Takes the trace entries recorded since the last call, for a capture.
     pub(crate) fn take_trace(&mut self) -> Vec<Entry> {
-        self.shared.recorder.trace.as_mut().map(|trace| trace.take()).unwrap_or_default()
+        self.context.shared.recorder.trace.as_mut().map(|trace| trace.take()).unwrap_or_default()
     }
 
     /// The links' books from the end of the warm-up up to now, or up to the scenario's `duration`.
@@ -178,38 +180,42 @@ impl Simulation {
     /// because of look-ahead. Its books then include acknowledgments sent ahead of time.
     pub fn links(&mut self) -> Links {
         match &self.stage {
-            Stage::Counting => self.shared.network.table(&self.link_names, self.shared.now),
+            Stage::Counting => {
+                self.context.shared.network.table(&self.link_names, self.context.shared.now)
+            }
             Stage::Draining(links) | Stage::Done(links) => links.clone(),
         }
     }
 
     fn deliver(&mut self) {
-        let Some(packet) = self.shared.network.arriving() else { return self.apply_verdicts() };
+        let Some(packet) = self.context.shared.network.arriving() else {
+            return self.apply_verdicts();
+        };
         if !packet.at_last {
             return self.forward();
         }
         let slot = packet.slot as usize;
         let end = packet.end();
-        let now = self.shared.now;
+        let now = self.context.shared.now;
         let flow = &mut self.flows[slot];
-        self.shared.recorder.packet(now, flow, packet, PacketEvent::Arrived);
+        self.context.shared.recorder.packet(now, flow, packet, PacketEvent::Arrived);
         flow.in_network -= 1;
         flow.end(end).on_segment(&packet.segment, now);
-        let link = self.shared.network.arriving_link();
-        self.shared.network.deliver();
-        prefetch::before_delivery(&self.flows, &self.shared.network, link, |workload| {
-            self.lookahead.applies_to(workload)
+        let link = self.context.shared.network.arriving_link();
+        self.context.shared.network.deliver();
+        prefetch::before_delivery(&self.flows, &self.context.shared.network, link, |workload| {
+            self.context.lookahead.applies_to(workload)
         });
         let flow = &mut self.flows[slot];
         let both_act = flow.is_ahead;
         if end == End::Sender {
-            self.lookahead.serve_sender(&mut self.shared, slot, flow);
+            self.context.serve_sender(slot, flow);
         } else {
             flow.read(now);
-            self.lookahead.flush_receiver(&mut self.shared, slot, flow);
+            self.context.flush_receiver(slot, flow);
         }
         let due = if both_act { flow.next_timeout() } else { flow.next_timeout_at(end) };
-        if self.shared.update_timer_or_finish(slot, flow, due) {
+        if self.context.shared.update_timer_or_finish(slot, flow, due) {
             self.flows.release(slot);
         }
     }
@@ -217,9 +223,9 @@ impl Simulation {
     /// Puts the arriving packet on the next link of its path.
     #[inline(never)]
     fn forward(&mut self) {
-        let Some(mut packet) = self.shared.network.deliver() else { return };
+        let Some(mut packet) = self.context.shared.network.deliver() else { return };
         packet.hop += 1;
-        let outcome = self.shared.network.forward(self.shared.now, &packet);
+        let outcome = self.context.shared.network.forward(self.context.shared.now, &packet);
         if outcome != Outcome::Accepted {
             self.on_link_outcome(&packet, outcome);
         }
@@ -230,7 +236,12 @@ impl Simulation {
     fn on_link_outcome(&mut self, packet: &Packet, outcome: Outcome) {
         let slot = packet.slot as usize;
         let flow = &mut self.flows[slot];
-        self.shared.recorder.on_link_outcome(self.shared.now, flow, packet, outcome);
+        self.context.shared.recorder.on_link_outcome(
+            self.context.shared.now,
+            flow,
+            packet,
+            outcome,
+        );
         if !outcome.is_accepted() {
             flow.in_network -= 1;
             self.update_timer_or_finish(slot);
@@ -242,7 +253,7 @@ impl Simulation {
     fn update_timer_or_finish(&mut self, slot: usize) {
         let flow = &mut self.flows[slot];
         let due = flow.next_timeout();
-        if self.shared.update_timer_or_finish(slot, flow, due) {
+        if self.context.shared.update_timer_or_finish(slot, flow, due) {
             self.flows.release(slot);
         }
     }
@@ -250,14 +261,16 @@ impl Simulation {
     /// Applies deferred drop and mark decisions of a link.
     #[cold]
     fn apply_verdicts(&mut self) {
-        while let Some((packet, outcome)) = self.shared.network.poll_verdict(self.shared.now) {
+        while let Some((packet, outcome)) =
+            self.context.shared.network.poll_verdict(self.context.shared.now)
+        {
             self.on_link_outcome(&packet, outcome);
         }
     }
 
     fn fire(&mut self) {
-        let Some(timer) = self.shared.timers.pop() else { return };
-        prefetch::before_timer(&self.flows, &self.shared.timers);
+        let Some(timer) = self.context.shared.timers.pop() else { return };
+        prefetch::before_timer(&self.flows, &self.context.shared.timers);
         match timer.class {
             Class::Flow => self.on_flow_timer(&timer),
             Class::Start => self.start(timer.slot as usize),
@@ -269,7 +282,7 @@ impl Simulation {
     /// Handles a flow's timer entry. Its deadline may have moved since the entry was made.
     fn on_flow_timer(&mut self, timer: &Timer) {
         let slot = timer.slot as usize;
-        let now = self.shared.now;
+        let now = self.context.shared.now;
         let Some(flow) = self.flows.get_mut(slot).filter(|flow| flow.is_current_timer(timer))
         else {
             return;
@@ -277,7 +290,7 @@ impl Simulation {
         flow.scheduled = Instant::NEVER;
         if flow.receiver.next_timeout() <= now {
             flow.receiver.on_timeout(now);
-            self.lookahead.flush_receiver(&mut self.shared, slot, flow);
+            self.context.flush_receiver(slot, flow);
         }
         let timed_out = flow.sender.next_timeout() <= now;
         if timed_out {
@@ -285,15 +298,15 @@ impl Simulation {
         }
         if flow.take_deferred(now) {
             flow.active_at = now;
-            self.lookahead.flush_sender(&mut self.shared, slot, flow);
+            self.context.flush_sender(slot, flow);
         } else if timed_out {
-            self.lookahead.serve_sender(&mut self.shared, slot, flow);
+            self.context.serve_sender(slot, flow);
         }
         self.update_timer_or_finish(slot);
     }
 
     fn start(&mut self, workload: usize) {
-        let shared = &mut self.shared;
+        let shared = &mut self.context.shared;
         let Some((start, index)) = shared.take_start(workload) else { return };
         let Some(endpoints) = shared.endpoints(workload, start.sender) else { return };
         let name = Name {
@@ -305,9 +318,9 @@ impl Simulation {
         let slot = self.flows.start(endpoints, name, start);
         self.started += 1;
         let flow = &mut self.flows[slot];
-        self.lookahead.start(flow);
-        self.lookahead.flush_receiver(shared, slot, flow);
-        self.lookahead.serve_sender(shared, slot, flow);
+        self.context.lookahead.start(flow);
+        self.context.flush_receiver(slot, flow);
+        self.context.serve_sender(slot, flow);
         self.update_timer_or_finish(slot);
     }
 }

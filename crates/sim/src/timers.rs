@@ -65,20 +65,26 @@ struct Chunk {
     previous: Option<ChunkIndex>,
 }
 
-/// Entries of a bucket, from one that is checked on.
+/// The entries of a bucket behind one that is checked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Behind<'a> {
-    /// The entry, and those after it in its chunk.
-    rest: &'a [Timer],
-    /// The entries of the next chunk.
-    next: &'a [Timer],
+    chunks: &'a [Chunk],
+    /// The entries of the chunk.
+    entries: &'a [Timer],
+    /// The index of the entry that is checked.
+    at: usize,
+    /// The chunk that is checked next.
+    next: Option<ChunkIndex>,
 }
 
 impl<'a> Behind<'a> {
     /// The entry `positions` behind the one that is checked, at most one chunk away.
     #[inline]
     pub(crate) fn get(&self, positions: usize) -> Option<&'a Timer> {
-        self.rest.get(positions).or_else(|| self.next.get(positions - self.rest.len()))
+        let index = self.at + positions;
+        self.entries
+            .get(index)
+            .or_else(|| self.chunks.get(self.next?)?.entries.get(index - self.entries.len()))
     }
 }
 
@@ -172,11 +178,8 @@ impl Timers {
                 let previous = self.chunks[index].previous;
                 self.waiting -= entries.len();
                 for (at, timer) in entries.iter().enumerate() {
-                    let next = previous.and_then(|index| self.chunks.get(index));
-                    let behind = Behind {
-                        rest: entries.get(at..).unwrap_or_default(),
-                        next: next.map_or(&[], |chunk| &chunk.entries),
-                    };
+                    let behind =
+                        Behind { chunks: &self.chunks, entries: &entries, at, next: previous };
                     if let Some(at) = still_due(timer, behind) {
                         self.push(Timer { at, ..*timer });
                     }

@@ -9,12 +9,13 @@ use crate::timers::Class;
 impl Simulation {
     /// Takes the samples of this time, and schedules the next ones.
     pub(super) fn sample(&mut self) {
-        let Some(plan) = &self.shared.plan.samples else { return };
-        let now = self.shared.now;
-        let mut push =
-            |object, quantity, value| self.shared.recorder.sample(now, object, quantity, value);
+        let Some(plan) = &self.context.shared.plan.samples else { return };
+        let now = self.context.shared.now;
+        let mut push = |object, quantity, value| {
+            self.context.shared.recorder.sample(now, object, quantity, value)
+        };
         for &link in &plan.links {
-            let queue = self.shared.network.queue(link, self.shared.now);
+            let queue = self.context.shared.network.queue(link, self.context.shared.now);
             let object = Object::Link(u32::try_from(link).unwrap_or(u32::MAX));
             push(object, Quantity::QueueBytes, float(queue.bytes));
             push(object, Quantity::QueuePackets, float(queue.packets));
@@ -36,9 +37,9 @@ impl Simulation {
                 push(object, Quantity::ReturnReordered, float(path.return_reordered));
             }
         }
-        let next = self.shared.now + plan.every;
-        if next <= self.shared.plan.end() {
-            self.shared.schedule(next, Class::Sample);
+        let next = self.context.shared.now + plan.every;
+        if next <= self.context.shared.plan.end() {
+            self.context.shared.schedule(next, Class::Sample);
         }
     }
 }

@@ -19,11 +19,11 @@ pub(super) enum Stage {
 impl Simulation {
     /// Ends the warm-up: statistics start.
     pub(super) fn end_warm_up(&mut self) {
-        let now = self.shared.now;
-        let past = self.lookahead.end_warm_up();
-        self.shared.end = self.shared.plan.end();
-        self.shared.network.end_warm_up(now, &past.links);
-        self.shared.recorder.end_warm_up(now, self.flows.iter(), &past.received);
+        let now = self.context.shared.now;
+        let past = self.context.lookahead.end_warm_up();
+        self.context.shared.end = self.context.shared.plan.end();
+        self.context.shared.network.end_warm_up(now, &past.links);
+        self.context.shared.recorder.end_warm_up(now, self.flows.iter(), &past.received);
     }
 
     /// Ends a stage of the run, at its end time or when no events are left. Returns true if the run
@@ -33,10 +33,11 @@ impl Simulation {
     pub(super) fn end_stage(&mut self) -> bool {
         match &mut self.stage {
             Stage::Counting => {
-                self.shared.now = self.shared.end;
+                self.context.shared.now = self.context.shared.end;
                 let links = self.links();
-                self.shared.awaited = self.unfinished(|flow| flow.start.size().is_some()).len();
-                if self.shared.awaited == 0 || self.shared.plan.drain.is_zero() {
+                self.context.shared.awaited =
+                    self.unfinished(|flow| flow.start.size().is_some()).len();
+                if self.context.shared.awaited == 0 || self.context.shared.plan.drain.is_zero() {
                     self.record_unfinished(|_| true);
                     self.stage = Stage::Done(links);
                     return false;
@@ -45,13 +46,13 @@ impl Simulation {
                 // No flow is ahead of this time. Look-ahead ends for all flows: if only some were
                 // ahead, their acknowledgments would be out of order.
                 self.stop_looking_ahead();
-                self.shared.end = self.shared.plan.limit();
+                self.context.shared.end = self.context.shared.plan.limit();
                 self.stage = Stage::Draining(links);
                 true
             }
             Stage::Draining(links) => {
                 let links = std::mem::replace(links, Links::new(&self.link_names));
-                self.shared.now = self.shared.end;
+                self.context.shared.now = self.context.shared.end;
                 self.record_unfinished(|_| true);
                 self.stage = Stage::Done(links);
                 false
@@ -62,8 +63,9 @@ impl Simulation {
 
     /// The slots of the flows that will have a row and do not have one yet, in order of starting.
     fn unfinished(&self, wanted: impl Fn(&Flow) -> bool) -> Vec<usize> {
-        let counts =
-            |flow: &Flow| self.shared.plan.counts(flow.start.at) || flow.start.size().is_none();
+        let counts = |flow: &Flow| {
+            self.context.shared.plan.counts(flow.start.at) || flow.start.size().is_none()
+        };
         let left =
             self.flows.slots().filter(|(_, flow)| !flow.recorded && counts(flow) && wanted(flow));
         let mut left: Vec<_> = left.map(|(slot, flow)| (flow.serial, slot)).collect();
@@ -74,11 +76,11 @@ impl Simulation {
     /// Records the unfinished flows that are `wanted` in their current state.
     fn record_unfinished(&mut self, wanted: impl Fn(&Flow) -> bool) {
         let left = self.unfinished(wanted);
-        self.shared.recorder.flows.reserve(left.len());
+        self.context.shared.recorder.flows.reserve(left.len());
         for slot in left {
             let flow = &mut self.flows[slot];
             flow.recorded = true;
-            self.shared.recorder.flow(self.shared.now, flow);
+            self.context.shared.recorder.flow(self.context.shared.now, flow);
         }
     }
 }
