@@ -154,7 +154,12 @@ impl Sender {
 
     /// Handles the segments that the detector found lost. Returns the loss if it begins recovery or
     /// reduces the window again.
+    #[inline]
     pub(crate) fn repair_lost(&mut self, lost: Lost, now: Instant) -> Option<LossEvent> {
+        if matches!(lost, Lost::Nothing) { None } else { self.repair_found(lost, now) }
+    }
+
+    fn repair_found(&mut self, lost: Lost, now: Instant) -> Option<LossEvent> {
         match lost {
             Lost::Nothing => None,
             Lost::First if self.board.is_empty() => None,
