@@ -3,8 +3,6 @@
 use units::{Duration, Instant};
 use wire::SeqNum;
 
-use crate::loss::Transmission;
-
 /// State of the sender. Sizes are in bytes unless the field says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendView {
@@ -88,6 +86,23 @@ impl ForwardSample {
     /// The reported transmission.
     pub fn transmission(&self) -> Transmission {
         Transmission { sent_at: self.sent_at, seq: self.seq }
+    }
+}
+
+/// A transmission of a segment. Transmissions are ordered by time; of those at the same time, the
+/// lower sequence number counts as earlier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transmission {
+    /// Time at which it was sent.
+    pub sent_at: Instant,
+    /// First sequence number of the segment.
+    pub seq: SeqNum,
+}
+
+impl Transmission {
+    /// Returns whether this transmission was sent later than `other`.
+    pub fn is_after(&self, other: &Self) -> bool {
+        self.sent_at > other.sent_at || self.sent_at == other.sent_at && self.seq.after(other.seq)
     }
 }
 

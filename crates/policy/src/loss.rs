@@ -25,6 +25,7 @@ use enum_dispatch::enum_dispatch;
 use units::Instant;
 use wire::SeqNum;
 
+pub use crate::facts::Transmission;
 use crate::facts::{AckSample, ForwardSample};
 
 /// Number of segments that must have arrived above a hole before it counts as lost (RFC 5681 §3.2,
@@ -42,23 +43,6 @@ pub struct Duplicate {
     pub newly_sacked: u32,
     /// Arrival time. The scoreboard has the time of the last transmission of the first segment.
     pub now: Instant,
-}
-
-/// A transmission of a segment. Transmissions are ordered by time; of those at the same time, the
-/// lower sequence number counts as earlier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Transmission {
-    /// Time at which it was sent.
-    pub sent_at: Instant,
-    /// First sequence number of the segment.
-    pub seq: SeqNum,
-}
-
-impl Transmission {
-    /// Returns whether this transmission was sent later than `other`.
-    pub fn is_after(&self, other: &Self) -> bool {
-        self.sent_at > other.sent_at || self.sent_at == other.sent_at && self.seq.after(other.seq)
-    }
 }
 
 /// Segments that a detector found lost. A segment that the receiver has reported is never lost.

@@ -2,8 +2,8 @@
 
 use units::Instant;
 
-use crate::facts::ForwardSample;
-use crate::loss::{Detection, Duplicate, LossDetector, Lost, Scoreboard, Transmission};
+use crate::facts::{ForwardSample, Transmission};
+use crate::loss::{Detection, Duplicate, LossDetector, Lost, Scoreboard};
 
 /// Parsa and Garcia-Luna-Aceves 1999, sections 3.2.2 and 3.2.3. An unreported transmission is lost
 /// once a later one has arrived and a round-trip time has passed since it was sent. This also holds

@@ -1,6 +1,6 @@
 //! Fifth step: the acknowledgment (RFC 9293 §3.10.7.4).
 
-use policy::loss::{Duplicate, Lost};
+use policy::loss::Duplicate;
 use units::{Duration, Instant};
 use wire::{Control, Flags, Segment, SeqNum};
 
@@ -147,9 +147,7 @@ impl Connection {
             // RFC 6298 §5.3.
             self.restart_retransmit_timer(now);
         }
-        if taken.lost != Lost::Nothing
-            && let Some(loss) = self.snd.repair_lost(taken.lost, now)
-        {
+        if let Some(loss) = self.snd.repair_lost(taken.lost, now) {
             self.begin_repair(loss);
         }
         let fin_acknowledged = self.snd.fin && ack == self.snd.end();

@@ -75,7 +75,8 @@ impl Sender {
 
     /// Lets the window grow after an acknowledgment, as far as the segmenter allows. `view` is the
     /// state of the sender after it.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "the sample then remains in registers")]
+    #[inline(always)]
     fn grow(&mut self, sample: &AckSample, view: &SendView) {
         self.policies.segmenter.on_ack(view);
         let growth = self.policies.segmenter.growth(view);

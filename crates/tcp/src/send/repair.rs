@@ -154,7 +154,12 @@ impl Sender {
 
     /// Handles the segments that the detector found lost. Returns the loss if it begins recovery or
     /// reduces the window again.
+    #[inline]
     pub(crate) fn repair_lost(&mut self, lost: Lost, now: Instant) -> Option<LossEvent> {
+        if matches!(lost, Lost::Nothing) { None } else { self.repair_found(lost, now) }
+    }
+
+    fn repair_found(&mut self, lost: Lost, now: Instant) -> Option<LossEvent> {
         match lost {
             Lost::Nothing => None,
             Lost::First if self.board.is_empty() => None,
@@ -287,20 +292,20 @@ impl Sender {
         self.statistics.fast_retransmits += 1;
         // RFC 3168 §6.1.2: one reduction for all marks and losses of a window.
         let reduced = self.ecn.has_reduced_for(self.una);
-        let loss = LossSample { already_reduced: reduced, ..self.loss_at(now) };
+        let sample = LossSample { already_reduced: reduced, ..self.loss_at(now) };
         if !reduced {
             self.ecn.reduced_by_loss(self.max);
         }
         let Some(recovery) = &mut self.policies.recovery else {
             // Tahoe: as after a timeout, but without the wait and the back-off.
-            self.policies.controller.on_timeout(&loss);
+            self.policies.controller.on_timeout(&sample);
             self.restart_from_una();
             return event;
         };
         if !reduced {
-            self.policies.controller.on_loss(&loss);
+            self.policies.controller.on_loss(&sample);
         }
-        recovery.enter(&loss);
+        recovery.enter(&sample);
         self.repair = RepairState::entered(self.max);
         self.resend_first(lost);
         self.board.mark(self.policies.detector.lost_by_reports(&self.board));

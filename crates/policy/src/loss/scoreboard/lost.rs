@@ -5,7 +5,8 @@ use wire::SeqNum;
 
 use super::sent_segment::Mark;
 use super::{Marks, Scoreboard, SentSegment};
-use crate::loss::{Lost, Transmission};
+use crate::facts::Transmission;
+use crate::loss::Lost;
 
 impl Scoreboard {
     /// RFC 6675 §4, `IsLost(HighACK + 1)`: whether `threshold` segments arrived above the first

@@ -3,7 +3,7 @@
 use units::Instant;
 use wire::{CopyNumber, SeqNum};
 
-use crate::loss::Transmission;
+use crate::facts::Transmission;
 
 /// A range of sequence numbers sent as one segment. Its marks are independent and occur in all
 /// combinations. A large window has many of these, so the struct is small.
