@@ -16,7 +16,7 @@ from conftest import REPOSITORY
 
 import tcpsf
 from tcpsf import _core, scenario
-from tcpsf.pages import scenario_reference
+from tcpsf.pages import scenario_model, scenario_reference
 from tcpsf.scenario.codec import keys_of
 
 MODULES = sorted(
@@ -48,6 +48,12 @@ def test_the_reference_page_is_up_to_date() -> None:
     assert committed == scenario_reference.page(), (
         "write it again: python -m tcpsf.pages.scenario_reference"
     )
+
+
+def test_the_classes_of_a_scenario_are_up_to_date() -> None:
+    committed = Path(tcpsf.__file__).parent / "scenario" / "model.py"
+    written = ast.dump(ast.parse(committed.read_text(encoding="utf-8")))
+    assert written == ast.dump(ast.parse(scenario_model.module())), "write them again: make docs"
 
 
 def test_the_stub_names_what_the_extension_has() -> None:
