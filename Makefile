@@ -83,8 +83,11 @@ fmt: $(DEV) ## format everything
 	@$(BIN)/ruff check --fix --quiet .
 	@$(BIN)/ruff format .
 
-docs: $(DEV) ## write the generated pages and figures under docs/ again
+docs: $(DEV) ## write the classes of a scenario, and the generated pages and figures under docs/, again
 	@mkdir -p out
+	@$(BIN)/python -m tcpsf.pages.scenario_model > out/model.py
+	@$(BIN)/ruff format --quiet out/model.py
+	@mv out/model.py python/tcpsf/scenario/model.py
 	@$(BIN)/python -m tcpsf.pages.scenario_reference > out/scenario.md
 	@mv out/scenario.md docs/reference/scenario.md
 	@$(BIN)/python -m tcpsf.pages.coverage > out/coverage.md

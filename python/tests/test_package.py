@@ -16,7 +16,7 @@ from conftest import REPOSITORY
 
 import tcpsf
 from tcpsf import _core, scenario
-from tcpsf.pages import scenario_reference
+from tcpsf.pages import scenario_model, scenario_reference
 from tcpsf.scenario.codec import keys_of
 
 MODULES = sorted(
@@ -48,6 +48,12 @@ def test_the_reference_page_is_up_to_date() -> None:
     assert committed == scenario_reference.page(), (
         "write it again: python -m tcpsf.pages.scenario_reference"
     )
+
+
+def test_the_classes_of_a_scenario_are_up_to_date() -> None:
+    committed = Path(tcpsf.__file__).parent / "scenario" / "model.py"
+    written = ast.dump(ast.parse(committed.read_text(encoding="utf-8")))
+    assert written == ast.dump(ast.parse(scenario_model.module())), "write them again: make docs"
 
 
 def test_the_stub_names_what_the_extension_has() -> None:
@@ -133,39 +139,36 @@ def test_columns_are_those_of_the_documented_tables(small: tcpsf.Scenario) -> No
 
 
 @pytest.mark.parametrize(
-    ("path", "classes"),
+    ("path", "cls"),
     [
-        ("", [scenario.Scenario]),
-        ("link[0]", [scenario.Link]),
-        ("link[0].delay_changes[0]", [scenario.DelayChange]),
-        ("link[0].reorder", [scenario.Reorder]),
-        ("link[0].buffer", [scenario.Buffer]),
-        ("link[0].buffer.red", [scenario.Red]),
-        ("link[0].buffer.balanced", [scenario.Balanced]),
-        ("link[0].buffer.codel", [scenario.CoDel]),
-        ("link[0].buffer.discard", [scenario.Discard]),
-        (
-            "link[0].loss",
-            [
-                scenario.PacketLoss,
-                scenario.ByteLoss,
-                scenario.LinearLoss,
-                scenario.BurstLoss,
-                scenario.MaskLoss,
-            ],
-        ),
-        ("route[0]", [scenario.Route]),
-        ("workload[0]", [scenario.Greedy, scenario.Poisson, scenario.Transfers]),
-        ("workload[0].sizes", [scenario.Sizes]),
-        ("workload[0].sizes.pareto", [scenario.Pareto]),
-        ("workload[0].sizes.lognormal", [scenario.LogNormal]),
-        ("workload[0].senders[0]", [scenario.SenderShare]),
-        ("tcp", [scenario.Tcp]),
-        ("samples", [scenario.Samples]),
+        ("", scenario.Scenario),
+        ("link[0]", scenario.Link),
+        ("link[0].delay_changes[0]", scenario.DelayChange),
+        ("link[0].reorder", scenario.Reorder),
+        ("link[0].buffer", scenario.Buffer),
+        ("link[0].buffer.red", scenario.Red),
+        ("link[0].buffer.balanced", scenario.Balanced),
+        ("link[0].buffer.codel", scenario.CoDel),
+        ("link[0].buffer.discard", scenario.Discard),
+        ("link[0].loss", scenario.PacketLoss),
+        ("link[0].loss", scenario.ByteLoss),
+        ("link[0].loss", scenario.LinearLoss),
+        ("link[0].loss", scenario.BurstLoss),
+        ("link[0].loss", scenario.MaskLoss),
+        ("route[0]", scenario.Route),
+        ("workload[0]", scenario.Greedy),
+        ("workload[0]", scenario.Poisson),
+        ("workload[0]", scenario.Transfers),
+        ("workload[0].sizes", scenario.Sizes),
+        ("workload[0].sizes.pareto", scenario.Pareto),
+        ("workload[0].sizes.lognormal", scenario.LogNormal),
+        ("workload[0].senders[0]", scenario.SenderShare),
+        ("tcp", scenario.Tcp),
+        ("samples", scenario.Samples),
     ],
 )
 def test_python_and_the_simulator_have_the_same_keys(
-    small: tcpsf.Scenario, path: str, classes: list[type]
+    small: tcpsf.Scenario, path: str, cls: type
 ) -> None:
     """An unknown key makes the simulator list those it knows."""
     data = small.to_dict()
@@ -173,11 +176,10 @@ def test_python_and_the_simulator_have_the_same_keys(
     for part in path.split(".") if path else []:
         name, _, index = part.rstrip("]").partition("[")
         target = target.setdefault(name, [{}])[int(index)] if index else target.setdefault(name, {})
+    kind = {"kind": cls.kind} if hasattr(cls, "kind") else {}
     target.clear()
-    target["x" * 40] = 0
+    target.update(kind, **{"x" * 40: 0})
     with pytest.raises(ValueError, match="unknown key") as caught:
         _core.Simulation(json.dumps(data), seed=1)
     known = caught.value.args[1].removeprefix("known: ").split(", ")
-    ours = {key for cls in classes for key in keys_of(cls)}
-    kinds = {"kind"} if any(hasattr(cls, "kind") for cls in classes) else set()
-    assert set(known) == ours | kinds
+    assert set(known) == keys_of(cls).keys() | kind.keys()

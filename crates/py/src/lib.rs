@@ -5,8 +5,8 @@
 mod emulation;
 mod fetch;
 mod host;
-mod profiles;
 mod quantity;
+mod schema;
 mod simulation;
 mod table;
 
@@ -25,9 +25,9 @@ mod _core {
     #[pymodule_export]
     use super::host::Host;
     #[pymodule_export]
-    use super::profiles::profiles;
-    #[pymodule_export]
     use super::quantity::{bits_per_second, bytes, nanoseconds};
+    #[pymodule_export]
+    use super::schema::{profiles, scenario_schema};
     #[pymodule_export]
     use super::simulation::Simulation;
     #[pymodule_export]

@@ -165,7 +165,7 @@ impl<W: Write> Capture<W> {
     ) -> Result<Self, CaptureError> {
         let plan = Plan::new(scenario)?;
         for workload in &plan.workloads {
-            let mss = workload.tcp.mss.get();
+            let mss = workload.tcp.mss.get().get();
             if u32::from(mss) + HEADERS > u32::from(u16::MAX) {
                 return Err(CaptureError::SegmentsTooLong { workload: workload.name.clone(), mss });
             }

@@ -73,15 +73,16 @@ impl Plan {
         root.key("name").require(!scenario.name.is_empty(), "must not be empty")?;
         let printable = !scenario.name.contains(char::is_control);
         root.key("name").require(printable, "must not contain control characters")?;
-        root.key("duration").require(!scenario.duration.is_zero(), "must be above zero")?;
-        let problem = format!("{} is not before the end, {}", scenario.warm_up, scenario.duration);
-        root.key("warm_up").require(scenario.warm_up < scenario.duration, &problem)?;
+        let (duration, warm_up) = (scenario.duration.0, scenario.warm_up.0);
+        root.key("duration").require(!duration.is_zero(), "must be above zero")?;
+        let problem = format!("{warm_up} is not before the end, {duration}");
+        root.key("warm_up").require(warm_up < duration, &problem)?;
         let mut links = links(scenario)?;
         let routes = routes(scenario)?;
         root.key("workload")
             .require(!scenario.workloads.is_empty(), "there must be at least one")?;
         let workload_names: Vec<&str> =
-            scenario.workloads.iter().map(|w| w.name.as_str()).collect();
+            scenario.workloads.iter().map(|workload| workload.name().as_str()).collect();
         check_names("workload", &workload_names)?;
         let mut senders = Vec::new();
         let workloads = (0..scenario.workloads.len())
@@ -98,9 +99,9 @@ impl Plan {
             if workloads.iter().any(arrives_at_random) { DRAIN } else { Duration::ZERO };
         Ok(Self {
             name: scenario.name.clone(),
-            duration: scenario.duration,
-            warm_up: Instant::ZERO + scenario.warm_up,
-            drain: scenario.drain.unwrap_or(default_drain),
+            duration,
+            warm_up: Instant::ZERO + warm_up,
+            drain: scenario.drain.map_or(default_drain, |drain| drain.0),
             samples: samples(scenario, &workload_names)?,
             traced: traced.collect::<Result<_, _>>()?,
             links,
@@ -195,13 +196,13 @@ fn samples(
     let Some(samples) = &scenario.samples else { return Ok(None) };
     let links: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
     let path = KeyPath::default().key("samples");
-    path.key("every").require(!samples.every.is_zero(), "must be above zero")?;
+    path.key("every").require(!samples.every.0.is_zero(), "must be above zero")?;
     let resolve = |key: &str, what: &str, wanted: &[String], known: &[&str]| {
         let find = |(i, name): (usize, &String)| path.key(key).index(i).find(name, known, what);
         wanted.iter().enumerate().map(find).collect::<Result<Vec<_>, _>>()
     };
     Ok(Some(PlannedSamples {
-        every: samples.every,
+        every: samples.every.0,
         workloads: resolve("workloads", "workload", &samples.workloads, workloads)?,
         links: resolve("links", "link", &samples.links, &links)?,
     }))

@@ -1,91 +1,116 @@
-//! A scenario as written: the type behind the TOML file, the Python dataclasses and the JSON
-//! between them.
+//! A scenario as written: the one definition of its keys, types, defaults and texts.
 //!
-//! The fields are the keys of the file, without defaults. [`crate::Plan`] is the scenario with
+//! [`Scenario::json_schema`] exports this definition. The Python dataclasses, the reference page
+//! and the completion in editors are generated from it. The first paragraph of a doc comment is the
+//! meaning of a key or table; a paragraph that begins with "Absent:" is the meaning of its absence.
+//!
+//! The fields are the keys of the file. [`crate::Plan`] is the scenario with
 //! every default applied and every name resolved. Times, rates and sizes are texts with a unit;
 //! flow sizes are whole numbers of bytes. Unknown keys are refused.
 
 mod discard;
 mod error;
 mod keys;
+mod kinds;
+mod limited;
 mod link;
+mod loss;
 mod nearest;
 mod red;
+mod schema;
 mod tcp;
 mod text;
 mod workload;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::Duration;
 
 pub use self::discard::{Balanced, Circuit, CoDel, Discard, Policy};
 pub use self::error::ScenarioError;
-pub(crate) use self::keys::{KeyPath, foreign, needed};
-pub use self::link::{Buffer, Cells, Link, Loss, LossKind};
+pub(crate) use self::keys::KeyPath;
+pub use self::limited::{Header, ReceiveBuffer, SegmentSize, Threshold};
+pub use self::link::{Buffer, Cells, DelayChange, Link, Reorder};
+pub use self::loss::{BurstLoss, ByteLoss, LinearLoss, Loss, MaskLoss, PacketLoss};
 pub use self::red::Red;
 pub use self::tcp::{Growth, Halving, Profile, RttSample, Tcp, TcpSettings};
-pub use self::workload::{Distribution, Kind, Lognormal, Opener, Pareto, Share, Sizes, Workload};
+pub use self::text::{Bytes, Quantity, Size, Text, Time};
+pub use self::workload::{
+    Greedy, LogNormal, Opener, Pareto, Poisson, SenderShare, Sizes, Transfers, Workload,
+};
 
-/// An experiment: links, routes, workloads and TCP settings.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A network, its traffic and the duration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a scenario, a table of keys")]
 pub struct Scenario {
-    /// The name of the scenario, used in results.
+    /// A label for the results, such as `first`.
     pub name: String,
-    /// The simulated time over which statistics are collected.
-    #[serde(with = "text")]
-    pub duration: Duration,
-    /// Flows that start earlier are not recorded, and link statistics begin here.
-    #[serde(default, with = "text")]
-    pub warm_up: Duration,
-    /// The longest time after `duration` for which the run continues, until the flows that started
-    /// before are complete.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
-    pub drain: Option<Duration>,
-    /// The quantities to sample at regular intervals.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub samples: Option<Sampling>,
-    /// Workloads whose packets are recorded individually.
+    /// Simulated time.
+    pub duration: Time,
+    /// Flows that start before this time are simulated but not recorded. Link statistics start at
+    /// this time.
+    #[serde(default)]
+    pub warm_up: Time,
+    /// Maximum time that the run continues after `duration`, until every finite flow that started
+    /// before is complete. During this time Poisson flows still arrive, but do not count. Flows
+    /// that are then incomplete are recorded without a completion time.
+    ///
+    /// Absent: 1000s with a Poisson workload, else 0s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drain: Option<Time>,
+    /// Quantities that are recorded over time.
+    ///
+    /// Absent: nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<Samples>,
+    /// Workloads of which every packet is recorded.
+    ///
+    /// Absent: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(!skip_serializing_if)]
     pub trace: Vec<String>,
-    /// The links, each in one direction.
+    /// Links of the network. Their ends define the nodes.
     #[serde(rename = "link")]
     pub links: Vec<Link>,
-    /// Routes other than the shortest.
+    /// Fixed paths.
+    ///
+    /// Absent: fewest hops; ties go to the links listed first.
     #[serde(rename = "route", default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(!skip_serializing_if)]
     pub routes: Vec<Route>,
-    /// The workloads.
+    /// Traffic of the network.
     #[serde(rename = "workload")]
     pub workloads: Vec<Workload>,
-    /// TCP settings of all workloads.
+    /// Parameters of TCP for all workloads.
     #[serde(default, skip_serializing_if = "Tcp::is_empty")]
+    #[schemars(!skip_serializing_if)]
     pub tcp: Tcp,
 }
 
-/// Regular samples of windows and queues.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Quantities that are recorded over time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with `every`")]
-pub struct Sampling {
-    /// The time between two samples.
-    #[serde(with = "text")]
-    pub every: Duration,
-    /// Workloads whose flows' cwnd, ssthresh and flight are sampled.
+pub struct Samples {
+    /// Sampling interval.
+    pub every: Time,
+    /// Workloads for which cwnd, ssthresh and flight of each flow are sampled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(!skip_serializing_if)]
     pub workloads: Vec<String>,
-    /// Links whose queue is sampled.
+    /// Links for which the queue is sampled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(!skip_serializing_if)]
     pub links: Vec<String>,
 }
 
-/// A path from one node to another that replaces the shortest one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A fixed path of links for packets from one node to another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a route, a table with `from`, `to` and `via`")]
 pub struct Route {
-    /// The node at which it starts.
+    /// The sending node.
     pub from: String,
-    /// The node at which it ends.
+    /// The receiving node.
     pub to: String,
-    /// The links in between, in order.
+    /// Names of links in order. Each link starts at the node where the previous one ends.
     pub via: Vec<String>,
 }
 

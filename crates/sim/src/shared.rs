@@ -9,6 +9,7 @@ use crate::flows::{Endpoints, Flow, PacketName};
 use crate::network::{End, Network, Packet, PathId, share, wire_bytes};
 use crate::plan::{Plan, PlannedWorkload};
 use crate::recorder::Recorder;
+use crate::scenario::Header;
 use crate::streams::{Seed, Stream};
 use crate::tables::{Names, PacketEvent};
 use crate::timers::{Class, Timer, Timers};
@@ -56,7 +57,7 @@ pub(crate) struct FirstHop {
 impl FirstHop {
     fn new(workload: &PlannedWorkload, path_id: PathId, network: &Network) -> Self {
         let (link, at_last) = network.link_of(path_id, 0);
-        Self { link, at_last, path_id, header: workload.tcp.header }
+        Self { link, at_last, path_id, header: workload.tcp.header.map(Header::get) }
     }
 
     /// Makes a packet of the flow in this slot.
@@ -283,7 +284,7 @@ fn sources(plan: &Plan, network: &Network, seed: Seed) -> Vec<FlowSource> {
                 endpoints[choice.sender] =
                     Some(Endpoints::new(workload, plan.senders[choice.sender]));
             }
-            let jitter = workload.tcp.send_jitter;
+            let jitter = workload.tcp.send_jitter.0;
             FlowSource {
                 starts: Starts::new(workload, seed, plan.end_of_starts(workload)),
                 next: None,

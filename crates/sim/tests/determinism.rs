@@ -6,6 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{CLASSIC, FIXED, Run, greedy, network, web};
+use sim::scenario::Text;
 use sim::{Simulation, Status};
 
 const BUFFER: &str = r#", "buffer": {"bytes": "150kB"}"#;
@@ -14,7 +15,7 @@ const BUFFER: &str = r#", "buffer": {"bytes": "150kB"}"#;
 fn digests_do_not_change_with_a_rebuild() {
     let workloads = [web(FIXED, 0.8), greedy(CLASSIC, 10)].join(",");
     let mut scenario = network("30s", BUFFER, &workloads);
-    scenario.drain = Some(units::Duration::ZERO);
+    scenario.drain = Some(Text(units::Duration::ZERO));
     let run = Run::new(&scenario, 7);
     // The first digest changed when `flows` got its columns on received data, waiting and the
     // timer; it was 0x998a_aef0_3d1e_2482. The third changed when `links` got its columns on early

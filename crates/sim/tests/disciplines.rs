@@ -6,6 +6,7 @@ mod common;
 use std::collections::HashMap;
 
 use common::{CLASSIC, FIXED, Run, greedy, network, switch, web};
+use sim::scenario::Text;
 use sim::{Plan, Scenario, Simulation, Status};
 
 const TAIL: &str = r#", "buffer": {"bytes": "150kB"}"#;
@@ -107,9 +108,10 @@ fn every_packet_has_one_outcome() {
     scenarios.push(with_ecn(network("20s", CODEL, &workloads)));
     scenarios.extend([BPD, PLAIN].map(|buffer| switch(3, "45Mb/s", buffer, "5s")));
     for mut scenario in scenarios {
-        scenario.trace = scenario.workloads.iter().map(|workload| workload.name.clone()).collect();
-        scenario.warm_up = units::Duration::ZERO;
-        scenario.drain = Some(units::Duration::ZERO);
+        scenario.trace =
+            scenario.workloads.iter().map(|workload| workload.name().clone()).collect();
+        scenario.warm_up = Text(units::Duration::ZERO);
+        scenario.drain = Some(Text(units::Duration::ZERO));
         let mut simulation = Simulation::new(&scenario, 1).unwrap();
         while simulation.advance(100_000) == Status::Running {}
         let (packets, links) = (simulation.take_packets(), simulation.links());

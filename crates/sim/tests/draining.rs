@@ -4,6 +4,7 @@
 mod common;
 
 use common::{CLASSIC, FIXED, Run, VARIABLE, greedy, network, web};
+use sim::scenario::Text;
 use sim::tables::{Flows, Recoveries, Samples};
 use sim::{Scenario, Simulation, Status};
 use units::Duration;
@@ -13,7 +14,7 @@ const SECONDS: f64 = 30.0;
 
 fn scenario(sender: &str, drain: Option<Duration>) -> Scenario {
     let mut scenario = network("30s", BUFFER, &[web(sender, 0.8), greedy(CLASSIC, 10)].join(","));
-    scenario.drain = drain;
+    scenario.drain = drain.map(Text);
     scenario
 }
 
@@ -73,7 +74,7 @@ fn flows_that_end_before_duration_have_the_same_rows() {
 fn flows_that_end_later_have_the_rows_of_a_longer_run() {
     let drained = Run::new(&scenario(FIXED, None), 4);
     let mut longer = scenario(FIXED, Some(Duration::ZERO));
-    longer.duration = Duration::from_secs(300);
+    longer.duration = Text(Duration::from_secs(300));
     let longer = Run::new(&longer, 4);
     let counted = |run: &Run| {
         let finite =
@@ -110,7 +111,7 @@ fn listed_transfers_drain_on_request() {
     let mut scenario = network("1s", BUFFER, &transfer);
     scenario.drain = None;
     assert_eq!(Run::new(&scenario, 1).flows.sender_s.get(0), None);
-    scenario.drain = Some(Duration::from_secs(60));
+    scenario.drain = Some(Text(Duration::from_secs(60)));
     let mut simulation = Simulation::new(&scenario, 1).unwrap();
     while simulation.advance(1000) == Status::Running {}
     let flows = simulation.take_flows();
@@ -140,7 +141,7 @@ fn endless_flows_count_from_the_end_of_the_warm_up() {
     let workload = greedy(CLASSIC, 3);
     let sent = |duration: &str, warm_up: u64| -> (u64, u64, u64) {
         let mut scenario = network(duration, BUFFER, &workload);
-        scenario.warm_up = Duration::from_secs(warm_up);
+        scenario.warm_up = Text(Duration::from_secs(warm_up));
         let run = Run::new(&scenario, 3);
         let flows = run.flows;
         let received = flows.received_bytes.iter().sum();

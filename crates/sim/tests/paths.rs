@@ -13,7 +13,7 @@ fn run(link: &str, seed: u64) -> Run {
     let workloads = [web(FIXED, 0.5), greedy(CLASSIC, 5)].join(",");
     let mut scenario = network("20s", link, &workloads);
     scenario.tcp.ecn = Some(true);
-    scenario.drain = Some(units::Duration::ZERO);
+    scenario.drain = Some(sim::scenario::Text(units::Duration::ZERO));
     Run::new(&scenario, seed)
 }
 

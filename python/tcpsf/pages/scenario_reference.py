@@ -7,6 +7,7 @@ The command is ``python -m tcpsf.pages.scenario_reference``. A test fails when
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 import types
 from collections.abc import Iterator
@@ -100,7 +101,7 @@ def page() -> str:
 
 def _profiles() -> str:
     """Values of the simulator where `[tcp]` has no key, obtained from the simulator."""
-    profiles = {name: dict(values) for name, values in _core.profiles()}
+    profiles = {table["profile"]: table for table in json.loads(_core.profiles())}
     lines = [
         "## Profiles\n",
         "What `[tcp]` takes from its `profile` where a key is absent.\n",
@@ -111,7 +112,8 @@ def _profiles() -> str:
         if key != "profile":
             values = (values.get(key) for values in profiles.values())
             cells = " | ".join(
-                "as the options need" if value is None else f"`{value}`" for value in values
+                "as the options need" if value is None else f"`{json.dumps(value)}`"
+                for value in values
             )
             lines.append(f"| `{key}` | {cells} |")
     return "\n".join(lines) + "\n"

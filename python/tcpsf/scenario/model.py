@@ -1,5 +1,8 @@
 """The classes of a scenario: the network and the traffic.
 
+`make docs` writes this file from the simulator's types in ``crates/sim/src/scenario.rs`` and
+``crates/sim/src/scenario/``. Change it there.
+
 The fields of these classes have the names of the keys in a TOML file and of the simulator's own
 type. A name that is a Python keyword has a trailing underscore (``from_``). Quantities are text
 with a unit (``"20ms"``). Flow sizes are integers in bytes. Probabilities are numbers from 0 to 1,
@@ -8,191 +11,25 @@ or text such as ``"1%"``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
-from tcpsf.scenario.doc import Doc, Duration, Rate, Sender, Share, Size
+from tcpsf.scenario.doc import SHARE, Doc, Quantity
 
+Duration = Annotated[str, Quantity("duration", "20ms")]
+"""Text with one of the units ns, us, ms, s, min, h."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Red:
-    """Random early detection (Floyd and Jacobson 1993).
+Rate = Annotated[str, Quantity("rate", "10Mb/s")]
+"""Text with one of the units b/s, kb/s, Mb/s, Gb/s (or bit, kbit, Mbit, Gbit)."""
 
-    The probability that a packet is selected grows with the average queue. A selected packet is
-    dropped, or marked if it is ECN-capable (RFC 3168). Above an upper limit, every packet is dropped.
-    The thresholds and the average are in bytes or in packets. With bytes, the probability is also
-    proportional to the packet's size.
-    """
+Share = Annotated[float, SHARE]
+"""A probability, or a share of a whole: a number from 0 to 1, or text such as "1%"."""
 
-    min_bytes: Annotated[
-        Size | None, Doc("`min_th`: below this average queue, no packet is selected.")
-    ] = None
-    max_bytes: Annotated[
-        Size | None,
-        Doc("`max_th`: from this average on, every packet is dropped, unless `gentle`."),
-    ] = None
-    min_packets: Annotated[int | None, Doc("`min_th` in packets instead of bytes.")] = None
-    max_packets: Annotated[int | None, Doc("`max_th` in packets.")] = None
-    max_p: Annotated[
-        Share,
-        Doc(
-            "Probability at `max_th`, before the correction by the count since the last selected "
-            "packet; above 0, at most 1."
-        ),
-    ] = 0.1
-    w_q: Annotated[
-        Share, Doc("Weight of an arrival in the moving average; above 0, at most 1.")
-    ] = 0.002
-    gentle: Annotated[
-        bool,
-        Doc(
-            "The probability grows further from `max_p` at `max_th` to 1 at twice `max_th`. Every "
-            "packet is dropped only above that."
-        ),
-    ] = False
-    spare_short: Annotated[
-        bool,
-        Doc(
-            "Accept a packet that finds at most one packet in the queue, for any average. This "
-            "rule is from ns-2, not from the paper."
-        ),
-    ] = False
-    mean_packet: Annotated[
-        Size,
-        Doc(
-            "Mean packet size. With thresholds in bytes, a packet of this size has the computed "
-            "probability. It also determines how the average decays while the link is idle."
-        ),
-    ] = "1500B"
+Size = Annotated[str, Quantity("size", "150kB")]
+"""Text with one of the units B, kB, MB, GB (powers of ten), KiB, MiB (powers of two)."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Balanced:
-    """Balanced packet discard (Cohen and Hamo 2001) on a queue of packets.
-
-    A packet is dropped if it finds more than the share `lower` of the buffer in use. After a drop,
-    the next `gap` packets of the same flow are dropped only if more than `upper` is in use. The
-    unit is that of the buffer.
-    """
-
-    lower: Annotated[Share, Doc("Threshold for most packets, as a share of the buffer, 0 to 1.")]
-    upper: Annotated[
-        Share,
-        Doc("Threshold for the packets of a flow after a drop, 0 to 1; at least `lower`."),
-    ]
-    gap: Annotated[int, Doc("Number of packets after a drop for which `upper` applies.")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CoDel:
-    """Controlled delay (RFC 8289): drops packets at the head of the queue when delay persists.
-
-    If the queueing delay of packets exceeds `target` during a whole `interval`, the next packet is
-    dropped. Further drops follow at intervals of `interval` divided by the square root of the
-    number of drops, until a packet's delay is below `target`.
-    """
-
-    target: Annotated[Duration, Doc("Acceptable queueing delay; below `interval`.")] = "5ms"
-    interval: Annotated[
-        Duration, Doc("Time for which the delay may exceed `target` before the first drop.")
-    ] = "100ms"
-    ecn: Annotated[bool, Doc("Mark ECN-capable packets instead of dropping them.")] = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Discard:
-    """Discard policy of a port of ATM cells.
-
-    With `"plain"`, a port drops each cell for which the buffer has no room. `"ppd"` (partial packet
-    discard) also drops the following cells of the packet, except the last one. `"epd"` (early
-    packet discard) also drops packets whose first cell finds more than `threshold` in use. `"bpd"`
-    (balanced packet discard; Cohen and Hamo 2001, section 4) does the same with the threshold
-    `lower`. After a loss, the next `gap` packets of the same circuit have the threshold `upper`.
-    """
-
-    policy: Annotated[Literal["plain", "ppd", "epd", "bpd"], Doc("The discard policy.")]
-    threshold: Annotated[
-        Share | None, Doc("With `epd`: threshold as a share of the buffer, 0 to 1.")
-    ] = None
-    lower: Annotated[
-        Share | None,
-        Doc("With `bpd`: threshold for most packets, as a share of the buffer, 0 to 1."),
-    ] = None
-    upper: Annotated[
-        Share | None,
-        Doc("With `bpd`: threshold for the packets of a circuit after a loss, 0 to 1."),
-    ] = None
-    gap: Annotated[
-        int | None, Doc("With `bpd`: number of packets after a loss for which `upper` applies.")
-    ] = None
-    circuit: Annotated[
-        Literal["flow", "workload"],
-        Doc(
-            "Traffic that shares a virtual circuit in each direction: one flow, or all flows of a "
-            "workload."
-        ),
-    ] = "flow"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Buffer:
-    """The buffer in front of a link: a queue of packets, or a port of ATM cells.
-
-    The capacity of a queue is counted in bytes, in packets or in chunks of bytes. A port shares its
-    buffer between the cells of all circuits, sends cells in their order of arrival, and discards
-    some (`discard`). The cells of a frame arrive at the rate of the link in front of the port.
-    Behind the port, frames are reassembled. A frame without its last cell is lost together with
-    the next frame of its circuit.
-    """
-
-    bytes: Annotated[Size | None, Doc("Capacity of the buffer in bytes.")] = None
-    packets: Annotated[
-        int | None, Doc("Capacity of the buffer in packets, instead of `bytes`.")
-    ] = None
-    cells: Annotated[
-        int | None,
-        Doc("Capacity of a port in cells of 53 bytes, including the cell in transmission."),
-    ] = None
-    chunk: Annotated[
-        Size | None,
-        Doc(
-            "With `bytes`: memory is allocated in chunks of this size, so that a packet occupies "
-            "whole chunks."
-        ),
-    ] = None
-    counts_in_service: Annotated[
-        bool,
-        Doc(
-            "Whether the packet in transmission occupies the buffer. In ns-2 it does not count "
-            "towards the queue limit."
-        ),
-    ] = True
-    red: Annotated[
-        Red | None,
-        Doc(
-            "Random early detection: drops or marks packets before the buffer is full.",
-            absent="drop-tail",
-        ),
-    ] = None
-    balanced: Annotated[
-        Balanced | None,
-        Doc(
-            "Balanced packet discard instead of `red`: a higher threshold for a flow after a drop.",
-            absent="drop-tail",
-        ),
-    ] = None
-    codel: Annotated[
-        CoDel | None,
-        Doc(
-            "Controlled delay instead of `red`: drops packets at the head of the queue when "
-            "delay persists.",
-            absent="drop-tail",
-        ),
-    ] = None
-    discard: Annotated[
-        Discard | None,
-        Doc("With `cells`: the discard policy.", absent='`{ policy = "plain" }`'),
-    ] = None
+Sender = Annotated[str, Quantity("sender", "reno+sack / fs(n=4) / iw=1")]
+"""Name of a sender: congestion control with loss recovery / segmentation / windows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,214 +80,13 @@ class MaskLoss:
     drops: Annotated[
         str,
         Doc(
-            "One digit per data packet in order of arrival, separated by commas: "
-            '`"1,0,0,1"` drops the 1st and the 4th.'
+            'One digit per data packet in order of arrival, separated by commas: `"1,0,0,1"` '
+            "drops the 1st and the 4th."
         ),
     ]
 
 
 Loss = PacketLoss | ByteLoss | LinearLoss | BurstLoss | MaskLoss
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DelayChange:
-    """A change of a link's delay, for example by a change of route.
-
-    The new delay applies to packets that leave the link after the change. If it is shorter, these
-    packets can overtake earlier ones.
-    """
-
-    at: Annotated[Duration, Doc("Time of the change. Changes are listed in the order of time.")]
-    delay: Annotated[Duration, Doc("The new propagation delay.")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reorder:
-    """Additional delay of some packets, so that later packets overtake them.
-
-    Each packet is delayed with the same probability, independently.
-    """
-
-    probability: Annotated[Share, Doc("Probability that a packet is delayed, 0 to 1.")]
-    by: Annotated[Duration, Doc("The additional delay.")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
-    """A link in one direction: a buffer, a rate, a delay and, optionally, loss."""
-
-    name: Annotated[str, Doc("Name of the link in results and in other tables.")]
-    from_: Annotated[str, Doc("Node at the start of the link. Nodes are defined by links.")]
-    to: Annotated[str, Doc("Node at the end of the link.")]
-    rate: Annotated[
-        Rate | None,
-        Doc("Transmission rate in bits per second, headers included.", absent="unlimited"),
-    ] = None
-    delay: Annotated[Duration, Doc("Propagation delay.")] = "0s"
-    delay_changes: Annotated[tuple[DelayChange, ...], Doc("Changes of the propagation delay.")] = ()
-    reorder: Annotated[
-        Reorder | None,
-        Doc(
-            "Additional delay of some packets. A link in front of a port can have neither this key "
-            "nor `delay_changes`."
-        ),
-    ] = None
-    cells: Annotated[
-        Literal["aal5"] | None,
-        Doc(
-            "Send packets as AAL5 frames, in cells of 53 bytes with 48 bytes of payload each. "
-            "Sizes in results remain those of the packets.",
-            absent="packets",
-        ),
-    ] = None
-    buffer: Annotated[Buffer | None, Doc("Buffer in front of the link.", absent="unlimited")] = None
-    loss: Annotated[
-        Loss | None,
-        Doc("Loss on the link, in addition to drops at the buffer.", absent="none"),
-    ] = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
-    """A fixed path of links for packets from one node to another."""
-
-    from_: Annotated[str, Doc("The sending node.")]
-    to: Annotated[str, Doc("The receiving node.")]
-    via: Annotated[
-        tuple[str, ...],
-        Doc("Names of links in order. Each link starts at the node where the previous one ends."),
-    ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tcp:
-    """Parameters of TCP. Absent parameters have the values of the profile."""
-
-    profile: Annotated[
-        Literal["ns2", "bsd", "rfc"] | None,
-        Doc("Set of default values for absent parameters.", absent='`"rfc"`'),
-    ] = None
-    mss: Annotated[
-        int | None, Doc("Maximum segment size: payload bytes of a full-sized segment.")
-    ] = None
-    rto_initial: Annotated[
-        Duration | None, Doc("Retransmission timeout before the first RTT sample.")
-    ] = None
-    rto_min: Annotated[Duration | None, Doc("Minimum retransmission timeout.")] = None
-    rto_max: Annotated[
-        Duration | None, Doc("Maximum retransmission timeout, back-off included.")
-    ] = None
-    tick: Annotated[
-        Duration | None, Doc("Granularity of the clock for RTT samples and timers.")
-    ] = None
-    rtt_sample: Annotated[
-        Literal["window", "ack"] | None,
-        Doc(
-            "`window`: one RTT sample at a time; `ack`: an RTT sample from every acknowledgment of "
-            "a segment that was not retransmitted."
-        ),
-    ] = None
-    growth: Annotated[
-        Literal["ack", "bytes"] | None,
-        Doc(
-            "Growth of the window per ACK in slow start: one segment (`ack`), or the acknowledged "
-            "bytes up to one segment (`bytes`)."
-        ),
-    ] = None
-    halving: Annotated[
-        Literal["flight", "window"] | None,
-        Doc(
-            "Quantity that a loss halves: the data in flight (`flight`, RFC 5681), or the window "
-            "at each timeout (`window`)."
-        ),
-    ] = None
-    ssthresh_initial: Annotated[
-        Size | None,
-        Doc("Initial slow start threshold: slow start ends there if there is no loss before."),
-    ] = None
-    ack_every: Annotated[
-        int | None,
-        Doc("Delayed ACKs: number of segments per acknowledgment; 1 acknowledges each segment."),
-    ] = None
-    ack_delay: Annotated[Duration | None, Doc("Maximum delay of an ACK.")] = None
-    receive_buffer: Annotated[
-        Size | None, Doc("Size of the receiver's buffer, which limits the advertised window.")
-    ] = None
-    nagle: Annotated[
-        bool | None,
-        Doc("Nagle's algorithm: at most one segment below the current segment size in flight."),
-    ] = None
-    timestamps: Annotated[bool | None, Doc("Timestamps option (RFC 7323).")] = None
-    ecn: Annotated[
-        bool | None,
-        Doc(
-            "Explicit congestion notification (RFC 3168). Without a handshake, both ends count as "
-            "ECN-capable."
-        ),
-    ] = None
-    header: Annotated[
-        Size | None,
-        Doc("IP and TCP header bytes of every packet."),
-    ] = None
-    send_jitter: Annotated[
-        Duration | None,
-        Doc(
-            "Maximum of a uniform random delay before each transmission, which avoids phase "
-            "effects. The order of packets does not change."
-        ),
-    ] = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SenderShare:
-    """One of several senders of a workload, with its share of the flows."""
-
-    sender: Annotated[Sender, Doc("The sender.")]
-    share: Annotated[float, Doc("Weight of the sender: flows select senders in this proportion.")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pareto:
-    """Flow sizes with a power-law tail."""
-
-    mean: Annotated[float, Doc("Mean size in bytes.")]
-    shape: Annotated[float, Doc("Tail exponent, above 1; below 2 the variance is infinite.")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogNormal:
-    """Flow sizes whose logarithm is normal."""
-
-    median: Annotated[float, Doc("Median size in bytes.")]
-    sigma: Annotated[float, Doc("Standard deviation of the size's natural logarithm.")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sizes:
-    """Distribution of flow sizes in bytes: exactly one of the keys, and `weights` with `classes`.
-
-    TOML also accepts ``{ file = "sizes.txt" }``. A file with one size per line gives classes, and a
-    file with two columns (size, cumulative probability) gives a CDF. The path is relative to the
-    TOML file. The numbers of the file become part of the scenario.
-    """
-
-    classes: Annotated[
-        tuple[int, ...] | None,
-        Doc("Sizes in bytes, equally likely. Results are reported by class."),
-    ] = None
-    weights: Annotated[
-        tuple[float, ...] | None, Doc("With `classes`: relative weights.", absent="equal")
-    ] = None
-    fixed: Annotated[int | None, Doc("One size in bytes for every flow.")] = None
-    exponential: Annotated[
-        float | None, Doc("Exponential distribution with this mean in bytes.")
-    ] = None
-    pareto: Annotated[Pareto | None, Doc("Pareto distribution.")] = None
-    lognormal: Annotated[LogNormal | None, Doc("Log-normal distribution.")] = None
-    cdf: Annotated[
-        tuple[tuple[int, float], ...] | None,
-        Doc("Points (bytes, cumulative probability), with linear interpolation between them."),
-    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -529,3 +165,416 @@ class Samples:
         Doc("Workloads for which cwnd, ssthresh and flight of each flow are sampled."),
     ] = ()
     links: Annotated[tuple[str, ...], Doc("Links for which the queue is sampled.")] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A link in one direction: a buffer, a rate, a delay and, optionally, loss."""
+
+    name: Annotated[str, Doc("Name of the link in results and in other tables.")]
+    from_: Annotated[str, Doc("Node at the start of the link. Nodes are defined by links.")]
+    to: Annotated[str, Doc("Node at the end of the link.")]
+    rate: Annotated[
+        Rate | None,
+        Doc("Transmission rate in bits per second, headers included.", absent="unlimited"),
+    ] = None
+    delay: Annotated[Duration, Doc("Propagation delay.")] = "0s"
+    delay_changes: Annotated[tuple[DelayChange, ...], Doc("Changes of the propagation delay.")] = ()
+    reorder: Annotated[
+        Reorder | None,
+        Doc(
+            "Additional delay of some packets. A link in front of a port can have neither this "
+            "key nor `delay_changes`."
+        ),
+    ] = None
+    cells: Annotated[
+        Literal["aal5"] | None,
+        Doc(
+            "Send packets as AAL5 frames, in cells of 53 bytes with 48 bytes of payload each. "
+            "Sizes in results remain those of the packets.",
+            absent="packets",
+        ),
+    ] = None
+    buffer: Annotated[Buffer | None, Doc("Buffer in front of the link.", absent="unlimited")] = None
+    loss: Annotated[
+        Loss | None, Doc("Loss on the link, in addition to drops at the buffer.", absent="none")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelayChange:
+    """A change of a link's delay, for example by a change of route.
+
+    The new delay applies to packets that leave the link after the change. If it is shorter, these
+    packets can overtake earlier ones.
+    """
+
+    at: Annotated[Duration, Doc("Time of the change. Changes are listed in the order of time.")]
+    delay: Annotated[Duration, Doc("The new propagation delay.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reorder:
+    """Additional delay of some packets, so that later packets overtake them.
+
+    Each packet is delayed with the same probability, independently.
+    """
+
+    probability: Annotated[Share, Doc("Probability that a packet is delayed, 0 to 1.")]
+    by: Annotated[Duration, Doc("The additional delay.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buffer:
+    """The buffer in front of a link: a queue of packets, or a port of ATM cells.
+
+    The capacity of a queue is counted in bytes, in packets or in chunks of bytes. A port shares its
+    buffer between the cells of all circuits, sends cells in their order of arrival, and discards
+    some (`discard`). The cells of a frame arrive at the rate of the link in front of the port.
+    Behind the port, frames are reassembled. A frame without its last cell is lost together with the
+    next frame of its circuit.
+    """
+
+    bytes: Annotated[Size | None, Doc("Capacity of the buffer in bytes.")] = None
+    packets: Annotated[
+        int | None, Doc("Capacity of the buffer in packets, instead of `bytes`.")
+    ] = None
+    cells: Annotated[
+        int | None,
+        Doc("Capacity of a port in cells of 53 bytes, including the cell in transmission."),
+    ] = None
+    chunk: Annotated[
+        Size | None,
+        Doc(
+            "With `bytes`: memory is allocated in chunks of this size, so that a packet occupies "
+            "whole chunks."
+        ),
+    ] = None
+    counts_in_service: Annotated[
+        bool,
+        Doc(
+            "Whether the packet in transmission occupies the buffer. In ns-2 it does not count "
+            "towards the queue limit."
+        ),
+    ] = True
+    red: Annotated[
+        Red | None,
+        Doc(
+            "Random early detection: drops or marks packets before the buffer is full.",
+            absent="drop-tail",
+        ),
+    ] = None
+    balanced: Annotated[
+        Balanced | None,
+        Doc(
+            "Balanced packet discard instead of `red`: a higher threshold for a flow after a drop.",
+            absent="drop-tail",
+        ),
+    ] = None
+    codel: Annotated[
+        CoDel | None,
+        Doc(
+            "Controlled delay instead of `red`: drops packets at the head of the queue when delay "
+            "persists.",
+            absent="drop-tail",
+        ),
+    ] = None
+    discard: Annotated[
+        Discard | None, Doc("With `cells`: the discard policy.", absent='`{ policy = "plain" }`')
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Red:
+    """Random early detection (Floyd and Jacobson 1993).
+
+    The probability that a packet is selected grows with the average queue. A selected packet is
+    dropped, or marked if it is ECN-capable (RFC 3168). Above an upper limit, every packet is
+    dropped. The thresholds and the average are in bytes or in packets. With bytes, the probability
+    is also proportional to the packet's size.
+    """
+
+    min_bytes: Annotated[
+        Size | None, Doc("`min_th`: below this average queue, no packet is selected.")
+    ] = None
+    max_bytes: Annotated[
+        Size | None,
+        Doc("`max_th`: from this average on, every packet is dropped, unless `gentle`."),
+    ] = None
+    min_packets: Annotated[int | None, Doc("`min_th` in packets instead of bytes.")] = None
+    max_packets: Annotated[int | None, Doc("`max_th` in packets.")] = None
+    max_p: Annotated[
+        Share,
+        Doc(
+            "Probability at `max_th`, before the correction by the count since the last selected "
+            "packet; above 0, at most 1."
+        ),
+    ] = 0.1
+    w_q: Annotated[
+        Share, Doc("Weight of an arrival in the moving average; above 0, at most 1.")
+    ] = 0.002
+    gentle: Annotated[
+        bool,
+        Doc(
+            "The probability grows further from `max_p` at `max_th` to 1 at twice `max_th`. Every "
+            "packet is dropped only above that."
+        ),
+    ] = False
+    spare_short: Annotated[
+        bool,
+        Doc(
+            "Accept a packet that finds at most one packet in the queue, for any average. This "
+            "rule is from ns-2, not from the paper."
+        ),
+    ] = False
+    mean_packet: Annotated[
+        Size,
+        Doc(
+            "Mean packet size. With thresholds in bytes, a packet of this size has the computed "
+            "probability. It also determines how the average decays while the link is idle."
+        ),
+    ] = "1500B"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balanced:
+    """Balanced packet discard (Cohen and Hamo 2001) on a queue of packets.
+
+    A packet is dropped if it finds more than the share `lower` of the buffer in use. After a drop,
+    the next `gap` packets of the same flow are dropped only if more than `upper` is in use. The
+    unit is that of the buffer.
+    """
+
+    lower: Annotated[Share, Doc("Threshold for most packets, as a share of the buffer, 0 to 1.")]
+    upper: Annotated[
+        Share, Doc("Threshold for the packets of a flow after a drop, 0 to 1; at least `lower`.")
+    ]
+    gap: Annotated[int, Doc("Number of packets after a drop for which `upper` applies.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoDel:
+    """Controlled delay (RFC 8289): drops packets at the head of the queue when delay persists.
+
+    If the queueing delay of packets exceeds `target` during a whole `interval`, the next packet is
+    dropped. Further drops follow at intervals of `interval` divided by the square root of the
+    number of drops, until a packet's delay is below `target`.
+    """
+
+    target: Annotated[Duration, Doc("Acceptable queueing delay; below `interval`.")] = "5ms"
+    interval: Annotated[
+        Duration, Doc("Time for which the delay may exceed `target` before the first drop.")
+    ] = "100ms"
+    ecn: Annotated[bool, Doc("Mark ECN-capable packets instead of dropping them.")] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discard:
+    """Discard policy of a port of ATM cells.
+
+    With `"plain"`, a port drops each cell for which the buffer has no room. `"ppd"` (partial packet
+    discard) also drops the following cells of the packet, except the last one. `"epd"` (early
+    packet discard) also drops packets whose first cell finds more than `threshold` in use. `"bpd"`
+    (balanced packet discard; Cohen and Hamo 2001, section 4) does the same with the threshold
+    `lower`. After a loss, the next `gap` packets of the same circuit have the threshold `upper`.
+    """
+
+    policy: Annotated[Literal["plain", "ppd", "epd", "bpd"], Doc("The discard policy.")]
+    threshold: Annotated[
+        Share | None, Doc("With `epd`: threshold as a share of the buffer, 0 to 1.")
+    ] = None
+    lower: Annotated[
+        Share | None,
+        Doc("With `bpd`: threshold for most packets, as a share of the buffer, 0 to 1."),
+    ] = None
+    upper: Annotated[
+        Share | None,
+        Doc("With `bpd`: threshold for the packets of a circuit after a loss, 0 to 1."),
+    ] = None
+    gap: Annotated[
+        int | None, Doc("With `bpd`: number of packets after a loss for which `upper` applies.")
+    ] = None
+    circuit: Annotated[
+        Literal["flow", "workload"],
+        Doc(
+            "Traffic that shares a virtual circuit in each direction: one flow, or all flows of a "
+            "workload."
+        ),
+    ] = "flow"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """A fixed path of links for packets from one node to another."""
+
+    from_: Annotated[str, Doc("The sending node.")]
+    to: Annotated[str, Doc("The receiving node.")]
+    via: Annotated[
+        tuple[str, ...],
+        Doc("Names of links in order. Each link starts at the node where the previous one ends."),
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SenderShare:
+    """One of several senders of a workload, with its share of the flows."""
+
+    sender: Annotated[Sender, Doc("The sender.")]
+    share: Annotated[float, Doc("Weight of the sender: flows select senders in this proportion.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tcp:
+    """Parameters of TCP. Absent parameters have the values of the profile."""
+
+    profile: Annotated[
+        Literal["ns2", "bsd", "rfc"] | None,
+        Doc("Set of default values for absent parameters.", absent='`"rfc"`'),
+    ] = None
+    mss: Annotated[
+        int | None, Doc("Maximum segment size: payload bytes of a full-sized segment.")
+    ] = None
+    rto_initial: Annotated[
+        Duration | None, Doc("Retransmission timeout before the first RTT sample.")
+    ] = None
+    rto_min: Annotated[Duration | None, Doc("Minimum retransmission timeout.")] = None
+    rto_max: Annotated[
+        Duration | None, Doc("Maximum retransmission timeout, back-off included.")
+    ] = None
+    tick: Annotated[
+        Duration | None, Doc("Granularity of the clock for RTT samples and timers.")
+    ] = None
+    rtt_sample: Annotated[
+        Literal["window", "ack"] | None,
+        Doc(
+            "`window`: one RTT sample at a time; `ack`: an RTT sample from every acknowledgment "
+            "of a segment that was not retransmitted."
+        ),
+    ] = None
+    growth: Annotated[
+        Literal["ack", "bytes"] | None,
+        Doc(
+            "Growth of the window per ACK in slow start: one segment (`ack`), or the acknowledged "
+            "bytes up to one segment (`bytes`)."
+        ),
+    ] = None
+    halving: Annotated[
+        Literal["flight", "window"] | None,
+        Doc(
+            "Quantity that a loss halves: the data in flight (`flight`, RFC 5681), or the window "
+            "at each timeout (`window`)."
+        ),
+    ] = None
+    ssthresh_initial: Annotated[
+        Size | None,
+        Doc("Initial slow start threshold: slow start ends there if there is no loss before."),
+    ] = None
+    ack_every: Annotated[
+        int | None,
+        Doc("Delayed ACKs: number of segments per acknowledgment; 1 acknowledges each segment."),
+    ] = None
+    ack_delay: Annotated[Duration | None, Doc("Maximum delay of an ACK.")] = None
+    receive_buffer: Annotated[
+        Size | None, Doc("Size of the receiver's buffer, which limits the advertised window.")
+    ] = None
+    nagle: Annotated[
+        bool | None,
+        Doc("Nagle's algorithm: at most one segment below the current segment size in flight."),
+    ] = None
+    timestamps: Annotated[bool | None, Doc("Timestamps option (RFC 7323).")] = None
+    ecn: Annotated[
+        bool | None,
+        Doc(
+            "Explicit congestion notification (RFC 3168). Without a handshake, both ends count as "
+            "ECN-capable."
+        ),
+    ] = None
+    header: Annotated[Size | None, Doc("IP and TCP header bytes of every packet.")] = None
+    send_jitter: Annotated[
+        Duration | None,
+        Doc(
+            "Maximum of a uniform random delay before each transmission, which avoids phase "
+            "effects. The order of packets does not change."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """Distribution of flow sizes in bytes: exactly one of the keys, and `weights` with `classes`.
+
+    TOML also accepts `{ file = "sizes.txt" }`. A file with one size per line gives classes, and a
+    file with two columns (size, cumulative probability) gives a CDF. The path is relative to the
+    TOML file. The numbers of the file become part of the scenario.
+    """
+
+    classes: Annotated[
+        tuple[int, ...] | None,
+        Doc("Sizes in bytes, equally likely. Results are reported by class."),
+    ] = None
+    weights: Annotated[
+        tuple[float, ...] | None, Doc("With `classes`: relative weights.", absent="equal")
+    ] = None
+    fixed: Annotated[int | None, Doc("One size in bytes for every flow.")] = None
+    exponential: Annotated[
+        float | None, Doc("Exponential distribution with this mean in bytes.")
+    ] = None
+    pareto: Annotated[Pareto | None, Doc("Pareto distribution.")] = None
+    lognormal: Annotated[LogNormal | None, Doc("Log-normal distribution.")] = None
+    cdf: Annotated[
+        tuple[tuple[int, float], ...] | None,
+        Doc("Points (bytes, cumulative probability), with linear interpolation between them."),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pareto:
+    """Flow sizes with a power-law tail."""
+
+    mean: Annotated[float, Doc("Mean size in bytes.")]
+    shape: Annotated[float, Doc("Tail exponent, above 1; below 2 the variance is infinite.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogNormal:
+    """Flow sizes whose logarithm is normal."""
+
+    median: Annotated[float, Doc("Median size in bytes.")]
+    sigma: Annotated[float, Doc("Standard deviation of the size's natural logarithm.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioKeys:
+    """A network, its traffic and the duration."""
+
+    name: Annotated[str, Doc("A label for the results, such as `first`.")]
+    duration: Annotated[Duration, Doc("Simulated time.")]
+    warm_up: Annotated[
+        Duration,
+        Doc(
+            "Flows that start before this time are simulated but not recorded. Link statistics "
+            "start at this time."
+        ),
+    ] = "0s"
+    drain: Annotated[
+        Duration | None,
+        Doc(
+            "Maximum time that the run continues after `duration`, until every finite flow that "
+            "started before is complete. During this time Poisson flows still arrive, but do not "
+            "count. Flows that are then incomplete are recorded without a completion time.",
+            absent="1000s with a Poisson workload, else 0s",
+        ),
+    ] = None
+    link: Annotated[tuple[Link, ...], Doc("Links of the network. Their ends define the nodes.")]
+    route: Annotated[
+        tuple[Route, ...],
+        Doc("Fixed paths.", absent="fewest hops; ties go to the links listed first"),
+    ] = ()
+    workload: Annotated[tuple[Workload, ...], Doc("Traffic of the network.")]
+    tcp: Annotated[Tcp, Doc("Parameters of TCP for all workloads.")] = field(default_factory=Tcp)
+    samples: Annotated[
+        Samples | None, Doc("Quantities that are recorded over time.", absent="nothing")
+    ] = None
+    trace: Annotated[
+        tuple[str, ...], Doc("Workloads of which every packet is recorded.", absent="none")
+    ] = ()

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 from tcpsf.errors import ScenarioError, nearest
 from tcpsf.scenario import codec, files
-from tcpsf.scenario.doc import Doc, Duration
-from tcpsf.scenario.model import Link, Route, Samples, Tcp, Workload
+from tcpsf.scenario.model import ScenarioKeys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
+class Scenario(ScenarioKeys):
     """A network, its traffic and the duration.
 
     >>> from tcpsf import Link, Scenario, Transfers
@@ -31,38 +30,6 @@ class Scenario:
     >>> Scenario.from_toml_text(scenario.to_toml()) == scenario
     True
     """
-
-    name: Annotated[str, Doc("A label for the results, such as `first`.")]
-    duration: Annotated[Duration, Doc("Simulated time.")]
-    warm_up: Annotated[
-        Duration,
-        Doc(
-            "Flows that start before this time are simulated but not recorded. Link statistics "
-            "start at this time."
-        ),
-    ] = "0s"
-    drain: Annotated[
-        Duration | None,
-        Doc(
-            "Maximum time that the run continues after `duration`, until every finite flow that "
-            "started before is complete. During this time Poisson flows still arrive, but do not "
-            "count. Flows that are then incomplete are recorded without a completion time.",
-            absent="1000s with a Poisson workload, else 0s",
-        ),
-    ] = None
-    link: Annotated[tuple[Link, ...], Doc("Links of the network. Their ends define the nodes.")]
-    route: Annotated[
-        tuple[Route, ...],
-        Doc("Fixed paths.", absent="fewest hops; ties go to the links listed first"),
-    ] = ()
-    workload: Annotated[tuple[Workload, ...], Doc("Traffic of the network.")]
-    tcp: Annotated[Tcp, Doc("Parameters of TCP for all workloads.")] = field(default_factory=Tcp)
-    samples: Annotated[
-        Samples | None, Doc("Quantities that are recorded over time.", absent="nothing")
-    ] = None
-    trace: Annotated[
-        tuple[str, ...], Doc("Workloads of which every packet is recorded.", absent="none")
-    ] = ()
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use policy::SenderPolicy;
-use policy::congestion::{Counting, Halving, MAX_WINDOW, WindowRules};
+use policy::congestion::{MAX_WINDOW, WindowRules};
 use policy::rtt::RtoConfig;
-use tcp::{Challenges, Config, Connection, DelayedAck, Negotiated, RttSamples, Timeouts};
+use tcp::{Challenges, Config, Connection, DelayedAck, Negotiated, Timeouts};
 use units::Duration;
 use wire::{Mss, SeqNum};
 
 use crate::plan::PlannedWorkload;
-use crate::scenario::{Growth, Opener, RttSample, TcpSettings};
+use crate::scenario::{Opener, TcpSettings, Threshold};
 
 /// The configuration of a workload's flows that use one sender.
 #[derive(Debug, Clone)]
@@ -76,26 +76,17 @@ fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
     Config {
         sender,
         window: WindowRules {
-            counting: match tcp.growth {
-                Growth::Ack => Counting::Acks,
-                Growth::Bytes => Counting::Bytes,
-            },
-            halving: match tcp.halving {
-                crate::scenario::Halving::Flight => Halving::Flight,
-                crate::scenario::Halving::Window => Halving::Window,
-            },
-            ssthresh: tcp.ssthresh_initial.unwrap_or(MAX_WINDOW),
+            counting: tcp.growth.into(),
+            halving: tcp.halving.into(),
+            ssthresh: tcp.ssthresh_initial.map_or(MAX_WINDOW, Threshold::get),
         },
-        mss: tcp.mss,
+        mss: tcp.mss.get(),
         rto,
-        rtt_samples: match tcp.rtt_sample {
-            RttSample::Window => RttSamples::OnePerWindow,
-            RttSample::Ack => RttSamples::EveryAck,
-        },
-        delayed_ack: DelayedAck { every: tcp.ack_every, timeout: tcp.ack_delay },
-        receive_buffer: tcp.receive_buffer,
+        rtt_samples: tcp.rtt_sample.into(),
+        delayed_ack: DelayedAck { every: tcp.ack_every, timeout: tcp.ack_delay.0 },
+        receive_buffer: tcp.receive_buffer.get(),
         send_buffer: SEND_BUFFER,
-        window_scaling: tcp.receive_buffer > u32::from(u16::MAX),
+        window_scaling: tcp.receive_buffer.get() > u32::from(u16::MAX),
         timestamps: tcp.timestamps,
         sack: sender.wants_sack(),
         santa_cruz: sender.wants_santa_cruz(),

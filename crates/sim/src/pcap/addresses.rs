@@ -59,8 +59,8 @@ impl Addresses {
         };
         let pairs = scenario.workloads.iter().zip(&plan.workloads).map(|(workload, planned)| {
             Ok(Pair {
-                from: host(&workload.from)?,
-                to: host(&workload.to)?,
+                from: host(workload.from())?,
+                to: host(workload.to())?,
                 opener: planned.opener,
             })
         });

@@ -89,10 +89,13 @@ fn an_explicit_route_replaces_the_shortest() {
     assert_eq!(error, "route[0].via: link 1 of the route starts at `b`, but the packet is at `c`");
 }
 
+/// A change of the first workload.
+fn workload(change: &Value) -> Value {
+    json!({ "workload": [change] })
+}
+
 #[test]
-#[expect(clippy::too_many_lines, reason = "a list of cases")]
-fn contradictions_are_refused_by_path() {
-    let workload = |change: Value| json!({ "workload": [change] });
+fn contradictions_of_a_network_are_refused_by_path() {
     let cases = [
         (json!({ "name": "" }), "name: must not be empty"),
         (json!({ "duration": "0s" }), "duration: must be above zero"),
@@ -131,71 +134,101 @@ fn contradictions_are_refused_by_path() {
             json!({ "link": [{ "reorder": { "probability": 0.5, "by": "0s" } }] }),
             "link[0].reorder.by: must be above zero",
         ),
-        (workload(json!({ "to": "a" })), "workload[0].to: must be another node than `from`"),
-        (workload(json!({ "load": 0 })), "workload[0].load: 0.0 is not a number above zero"),
+        (json!({ "samples": { "every": "0s" } }), "samples.every: must be above zero"),
+    ];
+    for (change, message) in cases {
+        assert_eq!(spoilt(&change), message);
+    }
+}
+
+#[test]
+fn contradictions_of_a_load_are_refused_by_path() {
+    let cases = [
+        (workload(&json!({ "to": "a" })), "workload[0].to: must be another node than `from`"),
+        (workload(&json!({ "load": 0 })), "workload[0].load: 0.0 is not a number above zero"),
         (
-            workload(json!({ "load": 1e-300 })),
+            workload(&json!({ "load": 1e-300 })),
             "workload[0].load: means 1.25e-298 flows per second, which is out of range",
         ),
-        (workload(json!({ "rate": 5 })), "workload[0]: has `load` and `rate`; give one"),
+        (workload(&json!({ "rate": 5 })), "workload[0]: has `load` and `rate`; give one"),
         (
-            workload(json!({ "load": null, "of": null })),
+            workload(&json!({ "load": null, "of": null })),
             "workload[0]: needs `load` (with `of`) or `rate`",
         ),
         (
-            workload(json!({ "load": null, "rate": 5 })),
+            workload(&json!({ "load": null, "rate": 5 })),
             "workload[0].of: goes with `load`, not with `rate`",
         ),
         (
-            workload(json!({ "of": null })),
+            workload(&json!({ "of": null })),
             "workload[0].of: missing; `load` needs the name of the link it refers to",
         ),
         (
-            workload(json!({ "of": "back" })),
+            workload(&json!({ "of": "back" })),
             "workload[0].of: `back` is not on the way of the data | on the way: there",
         ),
         (
             json!({ "link": [{ "rate": null }] }),
             "workload[0].of: `there` is infinitely fast, so no load can be a share of its rate",
         ),
-        (workload(json!({ "flows": 1 })), "workload[0].flows: does not belong to kind `poisson`"),
-        (workload(json!({ "sizes": null })), "workload[0].sizes: missing; kind `poisson` needs it"),
-        (
-            workload(json!({ "sizes": [5] })),
-            "workload[0].sizes: a list of sizes does not belong to kind `poisson` | to draw from a list, write \
-             { classes = [ … ] }",
-        ),
-        (
-            workload(json!({ "sizes": { "exponential": 5 } })),
-            "workload[0].sizes: needs exactly one distribution | one of classes, fixed, exponential, pareto, \
-             lognormal, cdf",
-        ),
-        (
-            workload(json!({ "sizes": { "weights": [5] } })),
-            "workload[0].sizes.weights: goes with `classes`",
-        ),
-        (
-            workload(json!({ "sizes": { "fixed": null, "pareto": { "mean": 1e4, "shape": 1 } } })),
-            "workload[0].sizes.pareto.shape: 1 is not above 1, so there is no mean",
-        ),
-        (workload(json!({ "sender": null })), "workload[0]: needs `sender` or `senders`"),
-        (workload(json!({ "senders": [] })), "workload[0]: has `sender` and `senders`; give one"),
-        (
-            workload(json!({ "sender": null, "senders": [] })),
-            "workload[0].senders: the shares must have a sum above zero",
-        ),
-        (
-            workload(
-                json!({ "sender": null, "senders": [{ "sender": "tahoe / full / iw=1", "share": -1 }] }),
-            ),
-            "workload[0].senders[0].share: -1 is not zero or more",
-        ),
-        (json!({ "samples": { "every": "0s" } }), "samples.every: must be above zero"),
     ];
     for (change, message) in cases {
         assert_eq!(spoilt(&change), message);
     }
-    let error = spoilt(&workload(json!({ "sender": "reno / ful / iw=1" })));
+}
+
+#[test]
+fn contradictions_of_sizes_are_refused_by_path() {
+    let cases = [
+        (workload(&json!({ "flows": 1 })), "workload[0].flows: does not belong to kind `poisson`"),
+        (
+            workload(&json!({ "sizes": null })),
+            "workload[0].sizes: missing; kind `poisson` needs it",
+        ),
+        (
+            workload(&json!({ "sizes": [5] })),
+            "workload[0].sizes: expected a table with a distribution such as { classes = [119, 179] } or \
+             { fixed = 10000 }, found a list",
+        ),
+        (
+            workload(&json!({ "sizes": { "exponential": 5 } })),
+            "workload[0].sizes: needs exactly one distribution | one of classes, fixed, exponential, pareto, \
+             lognormal, cdf",
+        ),
+        (
+            workload(&json!({ "sizes": { "weights": [5] } })),
+            "workload[0].sizes.weights: goes with `classes`",
+        ),
+        (
+            workload(&json!({ "sizes": { "fixed": null, "pareto": { "mean": 1e4, "shape": 1 } } })),
+            "workload[0].sizes.pareto.shape: 1 is not above 1, so there is no mean",
+        ),
+    ];
+    for (change, message) in cases {
+        assert_eq!(spoilt(&change), message);
+    }
+}
+
+#[test]
+fn contradictions_of_senders_are_refused_by_path() {
+    let cases = [
+        (workload(&json!({ "sender": null })), "workload[0]: needs `sender` or `senders`"),
+        (workload(&json!({ "senders": [] })), "workload[0]: has `sender` and `senders`; give one"),
+        (
+            workload(&json!({ "sender": null, "senders": [] })),
+            "workload[0].senders: the shares must have a sum above zero",
+        ),
+        (
+            workload(
+                &json!({ "sender": null, "senders": [{ "sender": "tahoe / full / iw=1", "share": -1 }] }),
+            ),
+            "workload[0].senders[0].share: -1 is not zero or more",
+        ),
+    ];
+    for (change, message) in cases {
+        assert_eq!(spoilt(&change), message);
+    }
+    let error = spoilt(&workload(&json!({ "sender": "reno / ful / iw=1" })));
     assert!(error.starts_with("workload[0].sender: "), "{error}");
 }
 
@@ -231,7 +264,7 @@ fn keys_of_other_kinds_are_refused() {
             &transfers,
             "sizes",
             json!({ "fixed": 1 }),
-            "workload[0].sizes: a distribution does not belong to kind `transfers`",
+            "workload[0].sizes: expected a list, found a table",
         ),
         (&transfers, "load", json!(0.5), "workload[0].load: does not belong to kind `transfers`"),
     ];

@@ -7,7 +7,8 @@ use super::PlannedLink;
 use crate::convert::float;
 use crate::routes::Routes;
 use crate::scenario::{
-    KeyPath, Kind, Opener, Scenario, ScenarioError, Sizes, TcpSettings, Workload, foreign, needed,
+    Greedy, Header, KeyPath, Opener, Poisson, Scenario, ScenarioError, TcpSettings, Time,
+    Transfers, Workload,
 };
 use crate::sizes::SizeSampler;
 
@@ -113,16 +114,16 @@ impl PlannedWorkload {
         };
         let problem = "the way there and back takes no time: no link on it has a rate or a delay";
         path.require(forward.iter().chain(&back).any(takes_time), problem)?;
-        let demand = demand(workload, &path, scenario.duration, links, &forward)?;
-        let tcp = scenario.tcp.resolve(&workload.tcp, &path)?;
-        check_buffers(&workload.name, &demand, &tcp, links, &forward)?;
+        let demand = demand(workload, &path, scenario.duration.0, links, &forward)?;
+        let tcp = scenario.tcp.resolve(workload.tcp(), &path)?;
+        check_buffers(workload.name(), &demand, &tcp, links, &forward)?;
         Ok(Self {
-            name: workload.name.clone(),
+            name: workload.name().clone(),
             demand,
             choices: choices(workload, &path, senders)?,
             tcp,
-            handshake: workload.handshake,
-            opener: workload.opener,
+            handshake: *workload.handshake(),
+            opener: *workload.opener(),
             forward,
             back,
         })
@@ -164,7 +165,7 @@ fn check_buffers(
 ) -> Result<(), ScenarioError> {
     /// IP and TCP headers without options, in bytes.
     const LEAST_HEADER: u16 = 40;
-    let mss = tcp.mss.bytes();
+    let mss = tcp.mss.get().bytes();
     let payload = match demand {
         Demand::Transfers { sizes, .. } => {
             let largest = sizes.iter().copied().max().unwrap_or(0);
@@ -172,7 +173,7 @@ fn check_buffers(
         }
         Demand::Greedy { .. } | Demand::Poisson { .. } => mss,
     };
-    let packet = payload + u32::from(tcp.header.unwrap_or(LEAST_HEADER));
+    let packet = payload + u32::from(tcp.header.map_or(LEAST_HEADER, Header::get));
     for &link in forward {
         let config = &links[link].config;
         // If the packet in service is not counted, an idle line accepts any packet.
@@ -194,16 +195,17 @@ fn paths(
     path: &KeyPath,
     routes: &Routes,
 ) -> Result<(Vec<usize>, Vec<usize>), ScenarioError> {
-    let from = path.key("from").find(&workload.from, routes.nodes(), "node")?;
-    let to = path.key("to").find(&workload.to, routes.nodes(), "node")?;
+    let from = path.key("from").find(workload.from(), routes.nodes(), "node")?;
+    let to = path.key("to").find(workload.to(), routes.nodes(), "node")?;
     path.key("to").require(from != to, "must be another node than `from`")?;
     let forward = routes.path(from, to).ok_or_else(|| {
-        path.key("to").error(&format!("no path from `{}` to `{}`", workload.from, workload.to))
+        path.key("to").error(&format!("no path from `{}` to `{}`", workload.from(), workload.to()))
     })?;
     let back = routes.path(to, from).ok_or_else(|| {
         let problem = format!(
             "no return path from `{}` to `{}` for acknowledgments",
-            workload.to, workload.from
+            workload.to(),
+            workload.from()
         );
         path.key("from").error(&problem)
     })?;
@@ -217,71 +219,54 @@ fn demand(
     links: &[PlannedLink],
     forward: &[usize],
 ) -> Result<Demand, ScenarioError> {
-    refuse_foreign(workload, path)?;
-    let kind = workload.kind.name();
-    let start = workload.start.unwrap_or_default();
-    let problem = format!("{start} is not before the end of the run, {duration}");
-    path.key("start").require(start < duration, &problem)?;
-    let start = Instant::ZERO + start;
-    match workload.kind {
-        Kind::Greedy => {
-            let flows = needed(workload.flows, path, "flows", kind)?;
-            let problem = format!("{flows} is not a number from 1 to {MOST_GREEDY}");
-            path.key("flows").require((1..=MOST_GREEDY).contains(&flows), &problem)?;
-            Ok(Demand::Greedy { flows, start, spread: workload.spread.unwrap_or_default() })
+    match workload {
+        Workload::Greedy(workload) => greedy(workload, path, duration),
+        Workload::Poisson(workload) => {
+            let sizes = workload.sizes.sampler(&path.key("sizes"))?;
+            let per_second = arrival_rate(workload, path, &sizes, links, forward)?;
+            Ok(Demand::Poisson { per_second, sizes })
         }
-        Kind::Poisson => {
-            let sizes = match needed(workload.sizes.as_ref(), path, "sizes", kind)? {
-                Sizes::Distribution(distribution) => distribution.sampler(&path.key("sizes"))?,
-                Sizes::List(_) => {
-                    let error = path
-                        .key("sizes")
-                        .error("a list of sizes does not belong to kind `poisson`");
-                    return Err(error.with_hint("to draw from a list, write { classes = [ … ] }"));
-                }
-            };
-            Ok(Demand::Poisson {
-                per_second: arrival_rate(workload, path, &sizes, links, forward)?,
-                sizes,
-            })
-        }
-        Kind::Transfers => {
-            let sizes = match needed(workload.sizes.as_ref(), path, "sizes", kind)? {
-                Sizes::List(sizes) => sizes.clone(),
-                Sizes::Distribution(_) => {
-                    let error = path
-                        .key("sizes")
-                        .error("a distribution does not belong to kind `transfers`");
-                    return Err(error.with_hint("list the sizes, e.g. [1460, 2920]"));
-                }
-            };
-            path.key("sizes").require(!sizes.is_empty(), "must not be empty")?;
-            for (i, &size) in sizes.iter().enumerate() {
-                path.key("sizes").index(i).require(size >= 1, "must be at least 1 byte")?;
-            }
-            Ok(Demand::Transfers { sizes, start, spacing: workload.spacing.unwrap_or_default() })
-        }
+        Workload::Transfers(workload) => transfers(workload, path, duration),
     }
 }
 
-fn refuse_foreign(workload: &Workload, path: &KeyPath) -> Result<(), ScenarioError> {
-    let flows = ("flows", workload.flows.is_some());
-    let (start, spread) =
-        (("start", workload.start.is_some()), ("spread", workload.spread.is_some()));
-    let spacing = ("spacing", workload.spacing.is_some());
-    let (load, of) = (("load", workload.load.is_some()), ("of", workload.of.is_some()));
-    let (rate, sizes) = (("rate", workload.rate.is_some()), ("sizes", workload.sizes.is_some()));
-    let keys: &[_] = match workload.kind {
-        Kind::Greedy => &[load, of, rate, sizes, spacing],
-        Kind::Poisson => &[flows, start, spread, spacing],
-        Kind::Transfers => &[flows, spread, load, of, rate],
-    };
-    foreign(path, workload.kind.name(), keys)
+fn greedy(workload: &Greedy, path: &KeyPath, duration: Duration) -> Result<Demand, ScenarioError> {
+    let start = start(workload.start, path, duration)?;
+    let flows = workload.flows;
+    let problem = format!("{flows} is not a number from 1 to {MOST_GREEDY}");
+    path.key("flows").require((1..=MOST_GREEDY).contains(&flows), &problem)?;
+    Ok(Demand::Greedy { flows, start, spread: workload.spread.unwrap_or_default().0 })
+}
+
+fn transfers(
+    workload: &Transfers,
+    path: &KeyPath,
+    duration: Duration,
+) -> Result<Demand, ScenarioError> {
+    let start = start(workload.start, path, duration)?;
+    path.key("sizes").require(!workload.sizes.is_empty(), "must not be empty")?;
+    for (i, &size) in workload.sizes.iter().enumerate() {
+        path.key("sizes").index(i).require(size >= 1, "must be at least 1 byte")?;
+    }
+    let spacing = workload.spacing.unwrap_or_default().0;
+    Ok(Demand::Transfers { sizes: workload.sizes.clone(), start, spacing })
+}
+
+/// The earliest start of a flow.
+fn start(
+    start: Option<Time>,
+    path: &KeyPath,
+    duration: Duration,
+) -> Result<Instant, ScenarioError> {
+    let start = start.unwrap_or_default().0;
+    let problem = format!("{start} is not before the end of the run, {duration}");
+    path.key("start").require(start < duration, &problem)?;
+    Ok(Instant::ZERO + start)
 }
 
 /// Flows per second: the given rate, or the load times the link's rate over the mean size in bits.
 fn arrival_rate(
-    workload: &Workload,
+    workload: &Poisson,
     path: &KeyPath,
     sizes: &SizeSampler,
     links: &[PlannedLink],
@@ -335,7 +320,7 @@ fn choices(
         });
         Ok(Choice { sender, share })
     };
-    match (&workload.sender, &workload.senders) {
+    match (workload.sender(), workload.senders()) {
         (Some(name), None) => Ok(vec![choose(name, &path.key("sender"), 1.0)?]),
         (None, Some(shares)) => {
             let list = path.key("senders");

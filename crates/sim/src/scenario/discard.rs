@@ -3,48 +3,67 @@
 
 use ::link::Probability;
 use ::link::atm;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Duration;
 
-use super::keys::at;
+use super::keys::{at, foreign, needed};
 use super::link::{is_yes, yes};
-use super::text;
-use super::{KeyPath, ScenarioError, foreign, needed};
+use super::schema::Share;
+use super::text::{Text, Time};
+use super::{KeyPath, ScenarioError};
 
-/// Balanced packet discard (Cohen and Hamo 2001) with flows and packets: shares of the buffer, and
-/// a number of packets.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Balanced packet discard (Cohen and Hamo 2001) on a queue of packets.
+///
+/// A packet is dropped if it finds more than the share `lower` of the buffer in use. After a drop,
+/// the next `gap` packets of the same flow are dropped only if more than `upper` is in use. The
+/// unit is that of the buffer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table such as { lower = 0.4, upper = 0.9, gap = 25 }")]
 pub struct Balanced {
-    /// A packet is dropped if more than this share of the buffer is occupied.
+    /// Threshold for most packets, as a share of the buffer, 0 to 1.
+    #[schemars(with = "Share")]
     pub lower: f64,
-    /// The threshold for a flow that has just lost a packet.
+    /// Threshold for the packets of a flow after a drop, 0 to 1; at least `lower`.
+    #[schemars(with = "Share")]
     pub upper: f64,
-    /// The number of packets for which `upper` applies after a loss.
+    /// Number of packets after a drop for which `upper` applies.
     pub gap: u32,
 }
 
-/// Controlled delay (RFC 8289): packets are dropped as they leave if waiting times have been too
-/// long for too long.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Controlled delay (RFC 8289): drops packets at the head of the queue when delay persists.
+///
+/// If the queueing delay of packets exceeds `target` during a whole `interval`, the next packet is
+/// dropped. Further drops follow at intervals of `interval` divided by the square root of the
+/// number of drops, until a packet's delay is below `target`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a table such as { target = \"5ms\", interval = \"100ms\" }"
 )]
 pub struct CoDel {
-    /// The target of the waiting time.
-    #[serde(default = "five_milliseconds", with = "text")]
-    pub target: Duration,
-    /// The interval during which the target may be exceeded.
-    #[serde(default = "a_tenth_of_a_second", with = "text")]
-    pub interval: Duration,
-    /// ECN-capable packets are marked instead.
+    /// Acceptable queueing delay; below `interval`.
+    #[serde(default = "five_milliseconds")]
+    #[schemars(default = "five_milliseconds_as_text")]
+    pub target: Time,
+    /// Time for which the delay may exceed `target` before the first drop.
+    #[serde(default = "a_tenth_of_a_second")]
+    #[schemars(default = "a_tenth_of_a_second_as_text")]
+    pub interval: Time,
+    /// Mark ECN-capable packets instead of dropping them.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    #[schemars(!skip_serializing_if)]
     pub ecn: bool,
 }
 
-/// The rule by which a port discards packets that it cannot store whole.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Discard policy of a port of ATM cells.
+///
+/// With `"plain"`, a port drops each cell for which the buffer has no room. `"ppd"` (partial packet
+/// discard) also drops the following cells of the packet, except the last one. `"epd"` (early
+/// packet discard) also drops packets whose first cell finds more than `threshold` in use. `"bpd"`
+/// (balanced packet discard; Cohen and Hamo 2001, section 4) does the same with the threshold
+/// `lower`. After a loss, the next `gap` packets of the same circuit have the threshold `upper`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a table such as { policy = \"bpd\", lower = 0.4, upper = 0.9, gap = 25 }"
@@ -52,25 +71,30 @@ pub struct CoDel {
 pub struct Discard {
     /// The discard policy.
     pub policy: Policy,
-    /// `epd`: no packet begins if more than this share of the buffer is occupied.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// With `epd`: threshold as a share of the buffer, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Share>")]
     pub threshold: Option<f64>,
-    /// `bpd`: no packet begins if more than this share of the buffer is occupied.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// With `bpd`: threshold for most packets, as a share of the buffer, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Share>")]
     pub lower: Option<f64>,
-    /// `bpd`: the threshold for a circuit that has just lost a packet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// With `bpd`: threshold for the packets of a circuit after a loss, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Share>")]
     pub upper: Option<f64>,
-    /// `bpd`: the number of packets for which `upper` applies after a loss.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// With `bpd`: number of packets after a loss for which `upper` applies.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub gap: Option<u32>,
-    /// The definition of a virtual circuit.
+    /// Traffic that shares a virtual circuit in each direction: one flow, or all flows of a
+    /// workload.
     #[serde(default, skip_serializing_if = "Circuit::is_flow")]
+    #[schemars(!skip_serializing_if)]
     pub circuit: Circuit,
 }
 
 /// A port's discard policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
     /// Drops only cells for which there is no room.
@@ -84,7 +108,7 @@ pub enum Policy {
 }
 
 /// The definition of a virtual circuit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Circuit {
     /// Each direction of each flow is a circuit.
@@ -102,7 +126,7 @@ impl Balanced {
 
 impl CoDel {
     pub(super) fn model(&self, path: &KeyPath) -> Result<::link::CoDel, ScenarioError> {
-        let codel = at(path, "target", ::link::CoDel::new(self.target, self.interval))?;
+        let codel = at(path, "target", ::link::CoDel::new(self.target.0, self.interval.0))?;
         Ok(codel.with_ecn(self.ecn))
     }
 }
@@ -131,7 +155,7 @@ impl Discard {
             }
             Policy::Bpd => {
                 let (lower, upper) = (needed("lower", self.lower)?, needed("upper", self.upper)?);
-                let gap = super::needed(self.gap, path, "gap", name)?;
+                let gap = super::keys::needed(self.gap, path, "gap", name)?;
                 atm::Discard::Bpd(balanced(path, lower, upper, gap)?)
             }
         };
@@ -180,11 +204,21 @@ fn share(path: &KeyPath, key: &str, value: f64) -> Result<Probability, ScenarioE
 }
 
 /// RFC 8289 §4.3: 5 % of the interval.
-fn five_milliseconds() -> Duration {
-    Duration::from_millis(5)
+fn five_milliseconds() -> Time {
+    Text(Duration::from_millis(5))
 }
 
 /// RFC 8289 §4.2: the longest of the usual round-trip times.
-fn a_tenth_of_a_second() -> Duration {
-    Duration::from_millis(100)
+fn a_tenth_of_a_second() -> Time {
+    Text(Duration::from_millis(100))
+}
+
+/// The default of `target` in the JSON Schema.
+fn five_milliseconds_as_text() -> &'static str {
+    "5ms"
+}
+
+/// The default of `interval` in the JSON Schema.
+fn a_tenth_of_a_second_as_text() -> &'static str {
+    "100ms"
 }

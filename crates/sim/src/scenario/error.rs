@@ -53,8 +53,25 @@ impl ScenarioError {
     }
 }
 
+/// An error at a path below the value that is being parsed.
+pub(super) fn nested<E: serde::de::Error>(path: &str, problem: &dyn std::fmt::Display) -> E {
+    E::custom(format!("{NESTED}{path}`: {problem}"))
+}
+
+/// The beginning of the message of an error with a path of its own.
+const NESTED: &str = "nested `";
+
+/// The key that is missing, according to the parser's message.
+pub(super) fn missing_key(message: &str) -> Option<&str> {
+    message.strip_prefix("missing field `")?.strip_suffix('`')
+}
+
 /// Parses the message. Its forms are defined by `serde::de::Error`; the tests check them.
 fn from_message(path: &str, message: &str) -> ScenarioError {
+    let inner = message.strip_prefix(NESTED).and_then(|rest| rest.split_once("`: "));
+    if let Some((below, message)) = inner {
+        return from_message(&within(path, below), message);
+    }
     if let Some((found, known)) = name_and_known(message, "unknown field `") {
         let hint = suggestion(found, &known);
         return ScenarioError::new(path, "unknown key").with_hint(&hint);
@@ -63,9 +80,7 @@ fn from_message(path: &str, message: &str) -> ScenarioError {
         let problem = format!("`{found}` is none of {}", listed(&known));
         return ScenarioError::new(path, &problem).with_hint(&suggestion(found, &known));
     }
-    if let Some(name) =
-        message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'))
-    {
+    if let Some(name) = missing_key(message) {
         return ScenarioError::new(&within(path, name), "missing");
     }
     if let Some(name) =
@@ -91,7 +106,11 @@ fn name_and_known<'m>(message: &'m str, prefix: &str) -> Option<(&'m str, Vec<&'
 
 /// The path of key `name` in the table at `path`.
 fn within(path: &str, name: &str) -> String {
-    if path == "." { name.to_owned() } else { format!("{path}.{name}") }
+    match (path, name) {
+        (".", _) => name.to_owned(),
+        (_, ".") => path.to_owned(),
+        _ => format!("{path}.{name}"),
+    }
 }
 
 fn listed(names: &[&str]) -> String {

@@ -65,7 +65,7 @@ pub(super) fn at<T>(
 }
 
 /// The value of a key that `kind` requires.
-pub(crate) fn needed<T>(
+pub(super) fn needed<T>(
     value: Option<T>,
     path: &KeyPath,
     key: &str,
@@ -75,7 +75,7 @@ pub(crate) fn needed<T>(
 }
 
 /// Refuses keys that have no meaning for `kind`. Ignoring them silently would hide the mistake.
-pub(crate) fn foreign(
+pub(super) fn foreign(
     path: &KeyPath,
     kind: &str,
     keys: &[(&str, bool)],

@@ -1,160 +1,159 @@
-//! Links of a scenario, as written: rate, delay, buffer and loss.
+//! Links of a scenario, as written: rate, delay and buffer.
 
 use ::link::atm::Framing;
-use ::link::{Burst, DelayChanges, Discipline, Linear, LinkConfig, LossModel, Probability};
+use ::link::{DelayChanges, Discipline, LinkConfig, Probability};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Duration, Instant, Rate};
+use units::{Instant, Rate};
 
 use super::discard::{Balanced, CoDel, Discard};
 use super::keys::at;
+use super::loss::Loss;
 use super::red::Red;
-use super::text;
-use super::{KeyPath, ScenarioError, foreign, needed};
+use super::schema::Share;
+use super::text::{Size, Text, Time};
+use super::{KeyPath, ScenarioError};
 
-/// A link in one direction.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A link in one direction: a buffer, a rate, a delay and, optionally, loss.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a link, a table of keys")]
 pub struct Link {
-    /// The link's name in routes, workloads and results.
+    /// Name of the link in results and in other tables.
     pub name: String,
-    /// The node at which it starts.
+    /// Node at the start of the link. Nodes are defined by links.
     pub from: String,
-    /// The node at which it ends.
+    /// Node at the end of the link.
     pub to: String,
-    /// The rate; absent: infinitely fast.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
-    pub rate: Option<Rate>,
+    /// Transmission rate in bits per second, headers included.
+    ///
+    /// Absent: unlimited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Text<Rate>>,
     /// Propagation delay.
-    #[serde(default, with = "text")]
-    pub delay: Duration,
-    /// Changes of the delay during the run.
+    #[serde(default)]
+    pub delay: Time,
+    /// Changes of the propagation delay.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(!skip_serializing_if)]
     pub delay_changes: Vec<DelayChange>,
-    /// Random additional delay of some packets; absent: only a shorter delay can reorder packets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Additional delay of some packets. A link in front of a port can have neither this key nor
+    /// `delay_changes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Reorder>,
-    /// Transmission in cells; absent: packets are sent unchanged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Send packets as AAL5 frames, in cells of 53 bytes with 48 bytes of payload each. Sizes in
+    /// results remain those of the packets.
+    ///
+    /// Absent: packets.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cells: Option<Cells>,
-    /// The buffer; absent: unlimited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Buffer in front of the link.
+    ///
+    /// Absent: unlimited.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Buffer>,
-    /// The loss model; absent: no loss.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Loss on the link, in addition to drops at the buffer.
+    ///
+    /// Absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
 }
 
-/// A change of a link's delay.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A change of a link's delay, for example by a change of route.
+///
+/// The new delay applies to packets that leave the link after the change. If it is shorter, these
+/// packets can overtake earlier ones.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table such as { at = \"5s\", delay = \"80ms\" }")]
 pub struct DelayChange {
-    /// Packets that leave the line at this time or later take the new delay.
-    #[serde(with = "text")]
-    pub at: Duration,
+    /// Time of the change. Changes are listed in the order of time.
+    pub at: Time,
     /// The new propagation delay.
-    #[serde(with = "text")]
-    pub delay: Duration,
+    pub delay: Time,
 }
 
-/// Random additional delay that lets other packets overtake.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Additional delay of some packets, so that later packets overtake them.
+///
+/// Each packet is delayed with the same probability, independently.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table such as { probability = 0.01, by = \"20ms\" }")]
 pub struct Reorder {
-    /// The probability that a packet takes the additional delay.
+    /// Probability that a packet is delayed, 0 to 1.
+    #[schemars(with = "Share")]
     pub probability: f64,
     /// The additional delay.
-    #[serde(with = "text")]
-    pub by: Duration,
+    pub by: Time,
 }
 
 /// The cell format of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Cells {
     /// ATM cells of 53 bytes, with adaptation layer 5.
     Aal5,
 }
 
-/// The size of a link's buffer: `bytes`, `packets`, `bytes` in chunks of `chunk`, or `cells`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// The buffer in front of a link: a queue of packets, or a port of ATM cells.
+///
+/// The capacity of a queue is counted in bytes, in packets or in chunks of bytes. A port shares its
+/// buffer between the cells of all circuits, sends cells in their order of arrival, and discards
+/// some (`discard`). The cells of a frame arrive at the rate of the link in front of the port.
+/// Behind the port, frames are reassembled. A frame without its last cell is lost together with
+/// the next frame of its circuit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a table such as { bytes = \"150kB\" }, { packets = 100 } or { cells = 1200 }"
 )]
 pub struct Buffer {
-    /// A limit in bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional_bytes")]
-    pub bytes: Option<u64>,
-    /// A limit in packets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Capacity of the buffer in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Size>,
+    /// Capacity of the buffer in packets, instead of `bytes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub packets: Option<u32>,
-    /// A limit in cells: the link is a switch's port.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Capacity of a port in cells of 53 bytes, including the cell in transmission.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cells: Option<u32>,
-    /// The unit in which bytes are allocated.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional_bytes")]
-    pub chunk: Option<u64>,
-    /// The packet in transmission occupies the buffer.
+    /// With `bytes`: memory is allocated in chunks of this size, so that a packet occupies whole
+    /// chunks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chunk: Option<Size>,
+    /// Whether the packet in transmission occupies the buffer. In ns-2 it does not count towards
+    /// the queue limit.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    #[schemars(!skip_serializing_if)]
     pub counts_in_service: bool,
-    /// Random early detection; absent: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Random early detection: drops or marks packets before the buffer is full.
+    ///
+    /// Absent: drop-tail.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub red: Option<Red>,
-    /// Balanced packet discard; absent: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Balanced packet discard instead of `red`: a higher threshold for a flow after a drop.
+    ///
+    /// Absent: drop-tail.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub balanced: Option<Balanced>,
-    /// Controlled delay; absent: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Controlled delay instead of `red`: drops packets at the head of the queue when delay
+    /// persists.
+    ///
+    /// Absent: drop-tail.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub codel: Option<CoDel>,
-    /// The discard rule of a port; absent: each cell is accepted independently.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// With `cells`: the discard policy.
+    ///
+    /// Absent: `{ policy = "plain" }`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub discard: Option<Discard>,
-}
-
-/// Losses of a link that are independent of its buffer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a table such as { kind = \"packet\", probability = 0.01 }"
-)]
-pub struct Loss {
-    /// The loss model.
-    pub kind: LossKind,
-    /// The loss probability. `packet`, `byte`: of each; `linear`: of a packet of size `at`;
-    /// `burst`: the mean over all packets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub probability: Option<f64>,
-    /// `linear`: the size of a packet that is lost with `probability`.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional_bytes")]
-    pub at: Option<u64>,
-    /// `burst`: the mean number of packets lost in a row.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run: Option<f64>,
-    /// `mask`: a list with an entry for each data packet in order, `1` for lost, e.g. `1,0,0,1`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub drops: Option<String>,
-}
-
-/// A loss model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LossKind {
-    /// Every packet has the same loss probability.
-    Packet,
-    /// Every byte has the same loss probability, so longer packets are lost more often.
-    Byte,
-    /// The loss probability is proportional to the packet's size.
-    Linear,
-    /// Packets are lost in runs.
-    Burst,
-    /// Listed data packets are lost.
-    Mask,
 }
 
 impl Link {
     /// The configuration of the link.
     pub(crate) fn config(&self, path: &KeyPath) -> Result<LinkConfig, ScenarioError> {
-        let mut config = LinkConfig { rate: self.rate, delay: self.delay, ..LinkConfig::default() };
+        let mut config = LinkConfig {
+            rate: self.rate.map(|rate| rate.0),
+            delay: self.delay.0,
+            ..LinkConfig::default()
+        };
         if self.cells.is_some() {
             path.key("cells").require(self.rate.is_some(), "needs a link with a `rate`")?;
             config.framing = Framing::Aal5;
@@ -166,8 +165,8 @@ impl Link {
             config.loss = loss.model(&path.key("loss"))?;
         }
         let change = |change: &DelayChange| ::link::DelayChange {
-            at: Instant::ZERO + change.at,
-            delay: change.delay,
+            at: Instant::ZERO + change.at.0,
+            delay: change.delay.0,
         };
         let changes = self.delay_changes.iter().map(change).collect();
         config.delay_changes = at(path, "delay_changes", DelayChanges::new(changes))?;
@@ -254,11 +253,11 @@ impl Buffer {
                 Err(path.key("chunk").error("goes with `bytes`, not with `packets`"))
             }
             (None, Some(packets), None) => at(path, "packets", ::link::Buffer::packets(packets)),
-            (Some(bytes), None, None) => at(path, "bytes", ::link::Buffer::bytes(bytes)),
+            (Some(bytes), None, None) => at(path, "bytes", ::link::Buffer::bytes(bytes.bytes())),
             (Some(bytes), None, Some(chunk)) => {
                 // A chunk above 4 GiB exceeds any packet, so 4 GiB has the same effect.
-                let chunk = u32::try_from(chunk).unwrap_or(u32::MAX);
-                at(path, "chunk", ::link::Buffer::chunks(bytes, chunk))
+                let chunk = u32::try_from(chunk.bytes()).unwrap_or(u32::MAX);
+                at(path, "chunk", ::link::Buffer::chunks(bytes.bytes(), chunk))
             }
         }
     }
@@ -267,75 +266,8 @@ impl Buffer {
 impl Reorder {
     fn model(&self, path: &KeyPath) -> Result<::link::Reorder, ScenarioError> {
         let probability = at(path, "probability", Probability::new(self.probability))?;
-        path.key("by").require(!self.by.is_zero(), "must be above zero")?;
-        Ok(::link::Reorder { probability, by: self.by })
-    }
-}
-
-impl Loss {
-    fn model(&self, path: &KeyPath) -> Result<LossModel, ScenarioError> {
-        self.refuse_foreign(path)?;
-        let kind = self.kind.name();
-        let probability = || {
-            let value = needed(self.probability, path, "probability", kind)?;
-            at(path, "probability", Probability::new(value))
-        };
-        match self.kind {
-            LossKind::Packet => probability().map(LossModel::PerPacket),
-            LossKind::Byte => probability().map(LossModel::PerByte),
-            LossKind::Linear => {
-                let (probability, size) = (probability()?, needed(self.at, path, "at", kind)?);
-                let size =
-                    u32::try_from(size).map_err(|_| path.key("at").error("must be below 4 GiB"))?;
-                at(path, "at", Linear::new(probability, size)).map(LossModel::Linear)
-            }
-            LossKind::Burst => {
-                let (probability, run) = (probability()?, needed(self.run, path, "run", kind)?);
-                at(path, "run", Burst::new(probability, run)).map(LossModel::Burst)
-            }
-            LossKind::Mask => self.mask(path).map(LossModel::Mask),
-        }
-    }
-
-    fn refuse_foreign(&self, path: &KeyPath) -> Result<(), ScenarioError> {
-        let (probability, at) =
-            (("probability", self.probability.is_some()), ("at", self.at.is_some()));
-        let (run, drops) = (("run", self.run.is_some()), ("drops", self.drops.is_some()));
-        let keys: &[_] = match self.kind {
-            LossKind::Packet | LossKind::Byte => &[at, run, drops],
-            LossKind::Linear => &[run, drops],
-            LossKind::Burst => &[at, drops],
-            LossKind::Mask => &[probability, at, run],
-        };
-        foreign(path, self.kind.name(), keys)
-    }
-
-    /// The entries of `drops`, `true` for lost.
-    fn mask(&self, path: &KeyPath) -> Result<Vec<bool>, ScenarioError> {
-        let drops = needed(self.drops.as_deref(), path, "drops", self.kind.name())?;
-        let entry = |(index, text): (usize, &str)| match text.trim() {
-            "0" => Ok(false),
-            "1" => Ok(true),
-            other => {
-                let problem = format!("`{other}` at position {} is neither 0 nor 1", index + 1);
-                let hint = "one for each data packet in order, 1 for lost, e.g. `1,0,0,1`";
-                Err(path.key("drops").error(&problem).with_hint(hint))
-            }
-        };
-        drops.split(',').enumerate().map(entry).collect()
-    }
-}
-
-impl LossKind {
-    /// The model's name in a scenario.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Packet => "packet",
-            Self::Byte => "byte",
-            Self::Linear => "linear",
-            Self::Burst => "burst",
-            Self::Mask => "mask",
-        }
+        path.key("by").require(!self.by.0.is_zero(), "must be above zero")?;
+        Ok(::link::Reorder { probability, by: self.by.0 })
     }
 }
 

@@ -104,19 +104,19 @@ fn keys_with_a_default_may_be_absent_or_null() {
     let scenario = read(&scenario).unwrap();
     assert_eq!(scenario.tcp, Tcp::default());
     assert_eq!(scenario.links[0].loss, None);
-    assert_eq!(scenario.workloads[0].opener, Opener::Sender);
+    assert_eq!(scenario.workloads[0].opener(), &Opener::Sender);
     assert!(!scenario.to_json().unwrap().contains("samples"));
 }
 
 #[test]
-fn unknown_names_are_refused_with_the_nearest_known_one() {
+fn an_unknown_key_is_refused_with_the_nearest_known_one() {
     let cases = [
         ("/duraton", json!("1s"), "duraton: unknown key | did you mean `duration`?"),
         ("/link/0/rat", json!("1Mb/s"), "link[0].rat: unknown key | did you mean `rate`?"),
         (
             "/link/0/loss/prob",
             json!(0.1),
-            "link[0].loss.prob: unknown key | known: kind, probability, at, run, drops",
+            "link[0].loss.prob: unknown key | known: kind, probability",
         ),
         (
             "/link/1/delay_changes/0/dely",
@@ -140,6 +140,15 @@ fn unknown_names_are_refused_with_the_nearest_known_one() {
             "workload[1].senders[1].shar: unknown key | did you mean `share`?",
         ),
         ("/tcp/rto_mim", json!("1s"), "tcp.rto_mim: unknown key | did you mean `rto_min`?"),
+    ];
+    for (pointer, value, message) in cases {
+        assert_eq!(spoilt(pointer, value), message);
+    }
+}
+
+#[test]
+fn an_unknown_name_is_refused_with_the_nearest_known_one() {
+    let cases = [
         (
             "/workload/0/kind",
             json!("greedi"),
@@ -213,7 +222,8 @@ fn wrong_types_are_reported_in_terms_of_the_file() {
         (
             "/workload/1/sizes",
             json!("big"),
-            "workload[1].sizes: expected a list of sizes or a table with a distribution, found string \"big\""
+            "workload[1].sizes: expected a table with a distribution such as { classes = [119, 179] } or \
+             { fixed = 10000 }, found string \"big\""
                 .to_owned(),
         ),
         ("/workload/0/name", json!(3), "workload[0].name: expected a text, found integer `3`".to_owned()),
@@ -235,6 +245,29 @@ fn a_missing_key_is_named() {
         scenario.pointer_mut(pointer).unwrap().as_object_mut().unwrap().remove(key);
         assert_eq!(read(&scenario).unwrap_err().to_string(), message);
     }
+}
+
+#[test]
+fn a_key_given_twice_is_refused_in_a_table_with_a_kind() {
+    let text =
+        full().to_string().replacen(r#""kind":"greedy""#, r#""kind":"greedy","kind":"greedy""#, 1);
+    assert_eq!(
+        Scenario::from_json(&text).unwrap_err().to_string(),
+        "workload[0].kind: given twice"
+    );
+}
+
+#[test]
+fn the_schema_has_a_text_for_every_key() {
+    let schema: Value = serde_json::from_str(&Scenario::json_schema()).unwrap();
+    let definitions = schema["$defs"].as_object().unwrap();
+    let tables = definitions.values().chain([&schema]).filter_map(|table| table.get("properties"));
+    let mut keys = 0;
+    for (key, found) in tables.flat_map(|table| table.as_object().unwrap()) {
+        keys += 1;
+        assert!(found.get("const").is_some() || found["description"].is_string(), "{key}");
+    }
+    assert!(keys > 100, "{keys}");
 }
 
 #[test]

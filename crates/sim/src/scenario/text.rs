@@ -1,84 +1,93 @@
-//! Conversion of quantities: texts with a unit in the file, types of `units` here.
+//! Quantities, which a scenario has as texts with a unit.
 
+use std::borrow::Cow;
 use std::fmt::{self, Display};
 use std::marker::PhantomData;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error, Visitor};
-use serde::{Deserialize, Serializer};
-use units::{ParseError, parse_bytes};
+use serde::{Deserialize, Serialize, Serializer};
+use units::{Duration, ParseError, Rate, parse_bytes};
 
-pub(super) fn serialize<T: Display, S: Serializer>(
-    value: &T,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(value)
+/// A quantity that a scenario has as text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Text<T>(pub T);
+
+/// A duration: text with one of the units ns, us, ms, s, min, h.
+pub type Time = Text<Duration>;
+
+/// A size: text with one of the units B, kB, MB, GB (powers of ten), KiB, MiB (powers of two).
+pub type Size = Text<Bytes>;
+
+/// A quantity that a text with a unit denotes.
+pub trait Quantity: FromStr<Err = ParseError> + Display {
+    /// The name in the JSON Schema.
+    const NAME: &str;
+    /// The units, in a sentence.
+    const UNITS: &str;
+    /// A regular expression that accepts every text of this quantity.
+    const PATTERN: &str;
+    /// An example.
+    const EXAMPLE: &str;
 }
 
-pub(super) fn deserialize<'de, T, D>(deserializer: D) -> Result<T, D::Error>
-where
-    T: FromStr<Err = ParseError>,
-    D: Deserializer<'de>,
-{
-    deserializer.deserialize_str(TextVisitor(PhantomData))
+impl Quantity for Duration {
+    const NAME: &str = "Duration";
+    const UNITS: &str = "Text with one of the units ns, us, ms, s, min, h.";
+    const PATTERN: &str = r"^\s*([0-9]+(\.[0-9]*)?|\.[0-9]+)\s*(ns|us|ms|s|min|h)\s*$";
+    const EXAMPLE: &str = "20ms";
 }
 
-/// Conversion for a key that may be absent.
-pub(super) mod optional {
-    use super::{Deserialize, Deserializer, Display, FromStr, ParseError, Serializer, Text};
-
-    #[expect(clippy::ref_option, reason = "serde passes a reference")]
-    pub(in crate::scenario) fn serialize<T: Display, S: Serializer>(
-        value: &Option<T>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        match value {
-            Some(value) => serializer.collect_str(value),
-            None => serializer.serialize_none(),
-        }
-    }
-
-    pub(in crate::scenario) fn deserialize<'de, T, D>(
-        deserializer: D,
-    ) -> Result<Option<T>, D::Error>
-    where
-        T: FromStr<Err = ParseError>,
-        D: Deserializer<'de>,
-    {
-        Ok(Option::<Text<T>>::deserialize(deserializer)?.map(|text| text.0))
-    }
+impl Quantity for Rate {
+    const NAME: &str = "Rate";
+    const UNITS: &str =
+        "Text with one of the units b/s, kb/s, Mb/s, Gb/s (or bit, kbit, Mbit, Gbit).";
+    const PATTERN: &str = concat!(
+        r"^\s*([0-9]+(\.[0-9]*)?|\.[0-9]+)\s*[kKmMgG]?",
+        r"([bB][iI][tT](/[sS])?|b/[sS]|b[pP][sS])\s*$"
+    );
+    const EXAMPLE: &str = "10Mb/s";
 }
 
-/// Conversion for an optional number of bytes.
-pub(super) mod optional_bytes {
-    use super::{Bytes, Deserializer, Serializer, optional};
+impl Quantity for Bytes {
+    const NAME: &str = "Size";
+    const UNITS: &str =
+        "Text with one of the units B, kB, MB, GB (powers of ten), KiB, MiB (powers of two).";
+    const PATTERN: &str = r"^\s*([0-9]+(\.[0-9]*)?|\.[0-9]+)\s*(B|kB|KiB|MB|MiB|GB)\s*$";
+    const EXAMPLE: &str = "150kB";
+}
 
-    #[expect(clippy::ref_option, reason = "serde passes a reference")]
-    pub(in crate::scenario) fn serialize<S: Serializer>(
-        value: &Option<u64>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        optional::serialize(&value.map(Bytes), serializer)
-    }
-
-    pub(in crate::scenario) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<u64>, D::Error> {
-        Ok(optional::deserialize::<Bytes, _>(deserializer)?.map(|bytes| bytes.0))
+impl<T: Display> Serialize for Text<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
     }
 }
 
-struct Text<T>(T);
-
-impl<'de, T: FromStr<Err = ParseError>> Deserialize<'de> for Text<T> {
+impl<'de, T: Quantity> Deserialize<'de> for Text<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize(deserializer).map(Self)
+        deserializer.deserialize_str(TextVisitor(PhantomData)).map(Self)
+    }
+}
+
+impl<T: Quantity> JsonSchema for Text<T> {
+    fn schema_name() -> Cow<'static, str> {
+        T::NAME.into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "description": T::UNITS,
+            "pattern": T::PATTERN,
+            "examples": [T::EXAMPLE],
+        })
     }
 }
 
 struct TextVisitor<T>(PhantomData<T>);
 
-impl<T: FromStr<Err = ParseError>> Visitor<'_> for TextVisitor<T> {
+impl<T: Quantity> Visitor<'_> for TextVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -91,7 +100,15 @@ impl<T: FromStr<Err = ParseError>> Visitor<'_> for TextVisitor<T> {
 }
 
 /// A number of bytes; prints with the largest power of ten that leaves a whole number.
-struct Bytes(u64);
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bytes(pub u64);
+
+impl Size {
+    /// The size in bytes.
+    pub fn bytes(self) -> u64 {
+        self.0.0
+    }
+}
 
 impl FromStr for Bytes {
     type Err = ParseError;

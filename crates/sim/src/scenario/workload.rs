@@ -1,85 +1,97 @@
 //! Workloads of a scenario, as written: endpoints, starts, sizes and senders.
 
-use std::fmt;
-
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use schemars::JsonSchema;
+use serde::de::Deserializer;
 use serde::{Deserialize, Serialize};
-use units::Duration;
 
+use super::kinds::{Table, kinds};
+use super::schema::Sender;
 use super::tcp::Tcp;
-use super::text;
+use super::text::Time;
 use super::{KeyPath, ScenarioError};
 use crate::sizes::{SizeError, SizeSampler};
 
-/// Flows from one node to another. The applicable keys depend on `kind`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a workload, a table of keys")]
-pub struct Workload {
-    /// The workload's name in samples and results.
-    pub name: String,
-    /// The process by which flows start.
-    pub kind: Kind,
-    /// The node that sends data.
-    pub from: String,
-    /// The node that receives data.
-    pub to: String,
-    /// `greedy`: the number of flows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub flows: Option<u32>,
-    /// `greedy`, `transfers`: the earliest start of a flow; 0 s if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
-    pub start: Option<Duration>,
-    /// `greedy`: each flow starts uniformly within this time of `start`; 0 s if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
-    pub spread: Option<Duration>,
-    /// `transfers`: time from one start to the next; 0 s if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
-    pub spacing: Option<Duration>,
-    /// `poisson`: offered load as a share of the rate of the link `of`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub load: Option<f64>,
-    /// `poisson`: the link to which `load` refers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub of: Option<String>,
-    /// `poisson`: flows per second, instead of `load`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<f64>,
-    /// `poisson`: a distribution; `transfers`: a list.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sizes: Option<Sizes>,
-    /// The sender of all flows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sender: Option<String>,
-    /// Several senders with their shares of the flows, instead of `sender`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub senders: Option<Vec<Share>>,
-    /// With a three-way handshake and FIN; otherwise flows start in ESTABLISHED, without an RTT
-    /// sample.
-    #[serde(default)]
-    pub handshake: bool,
-    /// With a handshake: the end that opens.
-    #[serde(default)]
-    pub opener: Opener,
-    /// TCP settings of this workload alone.
-    #[serde(default, skip_serializing_if = "Tcp::is_empty")]
-    pub tcp: Tcp,
-}
+kinds! {
+    /// Traffic from one node to another.
+    pub enum Workload of Kind expecting "a workload, a table of keys";
+    first {
+        /// Name of the workload in results.
+        pub name: String,
+    }
+    then {
+        /// Node that sends the data.
+        pub from: String,
+        /// Node that receives the data.
+        pub to: String,
+    }
+    last {
+        /// TCP variant of the workload's flows.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Option<Sender>")]
+        pub sender: Option<String>,
+        /// Several senders with shares, instead of `sender`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub senders: Option<Vec<SenderShare>>,
+        /// Connections open with SYNs and close with FINs. Without it, they start in the
+        /// established state and without an RTT sample.
+        #[serde(default)]
+        pub handshake: bool,
+        /// With a handshake: the end that opens the connection.
+        #[serde(default)]
+        pub opener: Opener,
+        /// Values that differ from the scenario's `[tcp]` table.
+        #[serde(default, skip_serializing_if = "Tcp::is_empty")]
+        pub tcp: Tcp,
+    }
 
-/// The process by which flows start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// Endless flows.
-    Greedy,
-    /// Finite flows with independent, exponentially distributed times between their starts.
-    Poisson,
-    /// Listed flows.
-    Transfers,
+    /// Flows that always have data to send and never end.
+    "greedy" => Greedy(Greedy) {
+        /// Number of flows.
+        flows: u32,
+        /// Earliest start time of a flow.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("default" = "0s"))]
+        start: Option<Time>,
+        /// Each flow starts at a uniform random time within this time after `start`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("default" = "0s"))]
+        spread: Option<Time>,
+    }
+
+    /// Flows that arrive as a Poisson process, with independent random sizes.
+    "poisson" => Poisson(Poisson) {
+        /// Offered load of the link `of`: arrivals per second × mean size / rate of the link,
+        /// payload only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        load: Option<f64>,
+        /// Link that `load` refers to.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        of: Option<String>,
+        /// Arrivals per second, instead of `load` and `of`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rate: Option<f64>,
+        /// Distribution of the flow sizes.
+        #[serde(deserialize_with = "distribution")]
+        sizes: Sizes,
+    }
+
+    /// An explicit list of flows.
+    "transfers" => Transfers(Transfers) {
+        /// Start time of the first flow.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("default" = "0s"))]
+        start: Option<Time>,
+        /// Time between the starts of consecutive flows.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("default" = "0s"))]
+        spacing: Option<Time>,
+        /// Size of each flow in bytes.
+        sizes: Vec<u64>,
+    }
 }
 
 /// The end that sends the SYN.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Opener {
     /// The end that sends data.
@@ -89,88 +101,110 @@ pub enum Opener {
     Receiver,
 }
 
-/// A sender and its share of the flows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One of several senders of a workload, with its share of the flows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with `sender` and `share`")]
-pub struct Share {
-    /// The sender's name, e.g. `reno+sack / fs(n=4) / iw=1`.
+pub struct SenderShare {
+    /// The sender.
+    #[schemars(with = "Sender")]
     pub sender: String,
-    /// Its share. The sum of the shares need not be 1.
+    /// Weight of the sender: flows select senders in this proportion.
     pub share: f64,
 }
 
-/// Flow sizes in bytes: an explicit list or a distribution.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum Sizes {
-    /// The size of each flow.
-    List(Vec<u64>),
-    /// A distribution from which each flow's size is drawn.
-    Distribution(Distribution),
-}
-
-/// A distribution of flow sizes; exactly one key, besides `weights`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+/// Distribution of flow sizes in bytes: exactly one of the keys, and `weights` with `classes`.
+///
+/// TOML also accepts `{ file = "sizes.txt" }`. A file with one size per line gives classes, and a
+/// file with two columns (size, cumulative probability) gives a CDF. The path is relative to the
+/// TOML file. The numbers of the file become part of the scenario.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a table such as { classes = [119, 179] } or { fixed = 10000 }"
 )]
-pub struct Distribution {
-    /// A choice among these sizes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+pub struct Sizes {
+    /// Sizes in bytes, equally likely. Results are reported by class.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub classes: Option<Vec<u64>>,
-    /// The relative frequencies of `classes`; equal if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// With `classes`: relative weights.
+    ///
+    /// Absent: equal.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub weights: Option<Vec<f64>>,
-    /// A constant size.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// One size in bytes for every flow.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed: Option<u64>,
-    /// Exponential with this mean.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Exponential distribution with this mean in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub exponential: Option<f64>,
-    /// Pareto.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Pareto distribution.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pareto: Option<Pareto>,
-    /// Log-normal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lognormal: Option<Lognormal>,
-    /// Points (bytes, cumulative probability), linear in between.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Log-normal distribution.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lognormal: Option<LogNormal>,
+    /// Points (bytes, cumulative probability), with linear interpolation between them.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cdf: Option<Vec<(u64, f64)>>,
 }
 
-/// Parameters of a Pareto distribution.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Flow sizes with a power-law tail.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with `mean` and `shape`")]
 pub struct Pareto {
-    /// Mean in bytes.
+    /// Mean size in bytes.
     pub mean: f64,
-    /// The exponent of the tail, above 1.
+    /// Tail exponent, above 1; below 2 the variance is infinite.
     pub shape: f64,
 }
 
-/// Parameters of a log-normal distribution.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Flow sizes whose logarithm is normal.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with `median` and `sigma`")]
-pub struct Lognormal {
-    /// Median in bytes.
+pub struct LogNormal {
+    /// Median size in bytes.
     pub median: f64,
-    /// Standard deviation of the natural logarithm.
+    /// Standard deviation of the size's natural logarithm.
     pub sigma: f64,
 }
 
-impl Kind {
-    /// The kind's name in a scenario.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Greedy => "greedy",
-            Self::Poisson => "poisson",
-            Self::Transfers => "transfers",
-        }
-    }
+/// Refuses a list, which serde would read as the values of the keys.
+fn distribution<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Sizes, D::Error> {
+    let expecting =
+        "a table with a distribution such as { classes = [119, 179] } or { fixed = 10000 }";
+    Table::read(deserializer, expecting)?.decode("", &[])
 }
 
-impl Distribution {
+/// Access to the keys of every kind.
+macro_rules! common_keys {
+    ($($key:ident: $type:ty,)*) => {
+        impl Workload {
+            $(
+                #[doc = concat!("The key `", stringify!($key), "`.")]
+                pub fn $key(&self) -> &$type {
+                    match self {
+                        Self::Greedy(workload) => &workload.$key,
+                        Self::Poisson(workload) => &workload.$key,
+                        Self::Transfers(workload) => &workload.$key,
+                    }
+                }
+            )*
+        }
+    };
+}
+
+common_keys! {
+    name: String,
+    from: String,
+    to: String,
+    sender: Option<String>,
+    senders: Option<Vec<SenderShare>>,
+    handshake: bool,
+    opener: Opener,
+    tcp: Tcp,
+}
+
+impl Sizes {
     /// The sampler of the given distribution.
     pub(crate) fn sampler(&self, path: &KeyPath) -> Result<SizeSampler, ScenarioError> {
         let weights = self.weights.as_deref();
@@ -191,30 +225,5 @@ impl Distribution {
             return Err(path.error("needs exactly one distribution").with_hint(hint));
         };
         sampler.map_err(|SizeError { key, problem }| path.key(&key).error(&problem))
-    }
-}
-
-/// Written by hand, because an untagged enum would lose the path of an error inside.
-impl<'de> Deserialize<'de> for Sizes {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(SizesVisitor)
-    }
-}
-
-struct SizesVisitor;
-
-impl<'de> Visitor<'de> for SizesVisitor {
-    type Value = Sizes;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of sizes or a table with a distribution")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Sizes, A::Error> {
-        Deserialize::deserialize(SeqAccessDeserializer::new(list)).map(Sizes::List)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Sizes, A::Error> {
-        Deserialize::deserialize(MapAccessDeserializer::new(table)).map(Sizes::Distribution)
     }
 }

@@ -43,8 +43,7 @@ fn early_detection_has_thresholds_of_one_kind_in_order() {
 }
 
 #[test]
-fn buffers_and_losses_take_the_keys_of_their_kind() {
-    let loss = "/link/0/loss";
+fn buffers_take_the_keys_of_their_kind() {
     let buffer = "/link/0/buffer";
     let cases = [
         (buffer, json!({}), "link[0].buffer: needs `bytes`, `packets` or `cells`"),
@@ -74,6 +73,16 @@ fn buffers_and_losses_take_the_keys_of_their_kind() {
             json!({ "bytes": "1kB", "chunk": "2kB" }),
             "link[0].buffer.chunk: a chunk of 2000 bytes does not fit in a buffer of 1000 bytes",
         ),
+    ];
+    for (pointer, value, message) in cases {
+        assert_eq!(spoilt(pointer, value), message);
+    }
+}
+
+#[test]
+fn losses_take_the_keys_of_their_kind() {
+    let loss = "/link/0/loss";
+    let cases = [
         (
             loss,
             json!({ "kind": "packet", "probability": 1.5 }),
@@ -115,6 +124,10 @@ fn buffers_and_losses_take_the_keys_of_their_kind() {
     for (pointer, value, message) in cases {
         assert_eq!(spoilt(pointer, value), message);
     }
+}
+
+#[test]
+fn every_kind_of_loss_is_read() {
     for loss in [
         json!({ "kind": "byte", "probability": 1e-6 }),
         json!({ "kind": "linear", "probability": 0.1, "at": "1500B" }),

@@ -1,8 +1,9 @@
 //! Settings of TCP: profiles, their precedence, and error messages.
 
 use serde_json::json;
+use units::Duration;
 
-use super::{Duration, Growth, KeyPath, Profile, RttSample, Tcp, spoilt};
+use super::{Growth, Header, KeyPath, Profile, RttSample, Tcp, spoilt};
 
 #[test]
 fn tcp_errors_name_the_table_that_has_the_key() {
@@ -61,27 +62,34 @@ fn tcp_errors_name_the_table_that_has_the_key() {
 
 #[test]
 fn settings_come_from_the_workload_then_the_common_table_then_the_profile() {
-    let common =
-        Tcp { profile: Some(Profile::Ns2), ack_every: Some(3), mss: Some(536), ..Tcp::default() };
+    let common = Tcp {
+        profile: Some(Profile::Ns2),
+        ack_every: Some(3),
+        mss: 536.try_into().ok(),
+        ..Tcp::default()
+    };
     let own = Tcp { ack_every: Some(2), ..Tcp::default() };
     let path = KeyPath::element("workload", 0);
     let settings = common.resolve(&own, &path).unwrap();
-    assert_eq!((settings.ack_every, settings.mss.get(), settings.header), (2, 536, Some(40)));
+    assert_eq!((settings.ack_every, u16::from(settings.mss)), (2, 536));
+    assert_eq!(settings.header.map(Header::get), Some(40));
     let own = Tcp { profile: Some(Profile::Bsd), ..own };
     let settings = common.resolve(&own, &path).unwrap();
-    assert_eq!((settings.mss.get(), settings.header, settings.timers_on_ticks), (536, None, true));
+    assert_eq!((u16::from(settings.mss), settings.header), (536, None));
+    assert!(settings.profile.timers_on_ticks());
 }
 
 #[test]
 fn profiles_are_valid_and_as_documented() {
-    for profile in [Profile::Ns2, Profile::Bsd, Profile::Rfc] {
+    for profile in Profile::ALL {
         let tcp = Tcp { profile: Some(profile), ..Tcp::default() };
         let settings = tcp.resolve(&Tcp::default(), &KeyPath::default()).unwrap();
         assert_eq!(settings, profile.settings());
         assert!(settings.rto().is_some());
+        assert_eq!(profile.table().resolve(&Tcp::default(), &KeyPath::default()), Ok(settings));
     }
     let rfc = Profile::Rfc.settings();
-    assert_eq!((rfc.rto_initial, rfc.tick), (Duration::from_secs(1), Duration::from_millis(1)));
+    assert_eq!((rfc.rto_initial.0, rfc.tick.0), (Duration::from_secs(1), Duration::from_millis(1)));
     assert_eq!((rfc.rtt_sample, rfc.growth, rfc.ack_every), (RttSample::Ack, Growth::Bytes, 2));
     assert!(rfc.timestamps && rfc.header.is_none());
 }

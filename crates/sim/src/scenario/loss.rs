@@ -1,0 +1,96 @@
+//! Losses of a link, as written.
+
+use ::link::{Burst, Linear, LossModel, Probability};
+use schemars::JsonSchema;
+use serde::de::Deserializer;
+use serde::{Deserialize, Serialize};
+
+use super::keys::at;
+use super::kinds::kinds;
+use super::schema::Share;
+use super::text::Size;
+use super::{KeyPath, ScenarioError};
+
+kinds! {
+    /// Losses of a link that are independent of its buffer.
+    pub enum Loss of LossKind expecting "a table such as { kind = \"packet\", probability = 0.01 }";
+    first {} then {} last {}
+
+    /// Each packet is lost with the same probability, independently.
+    "packet" => Packet(PacketLoss) {
+        /// Probability that a packet is lost, 0 to 1.
+        #[schemars(with = "Share")]
+        probability: f64,
+    }
+
+    /// Each byte is corrupted with the same probability; a packet with a corrupted byte is lost.
+    ///
+    /// Bytes are independent.
+    "byte" => Byte(ByteLoss) {
+        /// Probability that a byte is corrupted, 0 to 1.
+        #[schemars(with = "Share")]
+        probability: f64,
+    }
+
+    /// The loss probability of a packet is proportional to its size.
+    "linear" => Linear(LinearLoss) {
+        /// Loss probability of a packet of the size `at`, 0 to 1.
+        #[schemars(with = "Share")]
+        probability: f64,
+        /// Packet size, headers included, that is lost with `probability`.
+        at: Size,
+    }
+
+    /// Losses occur in bursts: a two-state Markov chain (Gilbert).
+    ///
+    /// Every packet is lost in one state, and no packet in the other.
+    "burst" => Burst(BurstLoss) {
+        /// Mean share of packets that are lost, 0 to 1.
+        #[schemars(with = "Share")]
+        probability: f64,
+        /// Mean number of consecutive packets that are lost, at least 1.
+        run: f64,
+    }
+
+    /// An explicit list of the data packets that are lost. Acknowledgments are not lost.
+    "mask" => Mask(MaskLoss) {
+        /// One digit per data packet in order of arrival, separated by commas: `"1,0,0,1"` drops
+        /// the 1st and the 4th.
+        drops: String,
+    }
+}
+
+impl Loss {
+    pub(super) fn model(&self, path: &KeyPath) -> Result<LossModel, ScenarioError> {
+        let probability = |value: f64| at(path, "probability", Probability::new(value));
+        match self {
+            Self::Packet(loss) => probability(loss.probability).map(LossModel::PerPacket),
+            Self::Byte(loss) => probability(loss.probability).map(LossModel::PerByte),
+            Self::Linear(loss) => {
+                let probability = probability(loss.probability)?;
+                let size = u32::try_from(loss.at.bytes())
+                    .map_err(|_| path.key("at").error("must be below 4 GiB"))?;
+                at(path, "at", Linear::new(probability, size)).map(LossModel::Linear)
+            }
+            Self::Burst(loss) => {
+                let probability = probability(loss.probability)?;
+                at(path, "run", Burst::new(probability, loss.run)).map(LossModel::Burst)
+            }
+            Self::Mask(loss) => mask(&loss.drops, path).map(LossModel::Mask),
+        }
+    }
+}
+
+/// The entries of `drops`, `true` for lost.
+fn mask(drops: &str, path: &KeyPath) -> Result<Vec<bool>, ScenarioError> {
+    let entry = |(index, text): (usize, &str)| match text.trim() {
+        "0" => Ok(false),
+        "1" => Ok(true),
+        other => {
+            let problem = format!("`{other}` at position {} is neither 0 nor 1", index + 1);
+            let hint = "one for each data packet in order, 1 for lost, e.g. `1,0,0,1`";
+            Err(path.key("drops").error(&problem).with_hint(hint))
+        }
+    };
+    drops.split(',').enumerate().map(entry).collect()
+}
