@@ -11,9 +11,10 @@ from plus_minus import plus_minus
 from tcpsf.evaluation import judge
 from tcpsf.evaluation.conclusion import conclude
 from tcpsf.evaluation.data import OWN, Conclusion, Section
-from tcpsf.evaluation.judge import Finding, Verdict
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.ranges import Verdict
 from tcpsf.report.evaluation_text import as_findings
-from tcpsf.reproduce.closed_models import model_report
+from tcpsf.reproduce.closed_models.report import model_report
 
 VALUES: dict[Verdict, float] = {"holds": 5.0, "does not hold": -5.0, "undecided": 0.0}
 

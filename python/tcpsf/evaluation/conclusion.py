@@ -13,7 +13,8 @@ from tcpsf import text
 from tcpsf.evaluation.data import OWN, Conclusion, Section
 
 if TYPE_CHECKING:
-    from tcpsf.evaluation.judge import Finding, Verdict
+    from tcpsf.evaluation.judge import Finding
+    from tcpsf.evaluation.ranges import Verdict
 
 CAUSES = 3
 """Maximum number of causes that a sentence names."""

@@ -110,37 +110,96 @@ def counted(value: float) -> stats.Estimate:
 
 def conditions(lives: Mapping[str, Live]) -> Section:
     """Return the downloads, the actions of the emulator, and the errors."""
-    import polars as pl
+    counts = {name: _Counts.of(live) for name, live in lives.items()}
+    fetches = sum(each.fetches for each in counts.values())
+    wrong = sum(each.wrong for each in counts.values())
+    failed = sum(each.failed for each in counts.values())
+    missed = sum(each.missed for each in counts.values())
+    offered = sum(each.offered for each in counts.values())
+    compared = sum(each.compared_bytes for each in counts.values())
+    return Section(
+        key="conditions",
+        title="Conditions of the measurement",
+        text=(
+            f"{text.count(compared, 'byte')} of {text.count(fetches, 'fetch', 'fetches')} compared with the files.",
+        ),
+        tables=(_conditions_table(lives, counts),),
+        findings=tuple(
+            judge.finding(
+                key=key, claim=claim, source=OWN, published="", judged=judge.is_none(bad, of)
+            )
+            for key, claim, bad, of in (
+                (
+                    "every-byte",
+                    "Every byte that a client received is equal to that of the file",
+                    wrong,
+                    fetches,
+                ),
+                ("no-failure", "Every fetch completed", failed, fetches),
+                (
+                    "no-packet-missed",
+                    "The emulator was fast enough: it missed no packet",
+                    missed,
+                    missed + offered,
+                ),
+            )
+        ),
+    )
 
-    rows = []
-    fetches = failed = wrong = compared = unseen = offered = 0
-    for name, live in lives.items():
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Counts:
+    """Counts of the fetches and packets of one experiment."""
+
+    fetches: int
+    failed: int
+    wrong: int
+    """Fetches with bytes that are not those of the file."""
+    reasons: Sequence[tuple[str, int]]
+    """Reasons of failures and their numbers, the most frequent first."""
+    compared_bytes: int
+    missed: int
+    """Packets that the emulator did not read, in both directions."""
+    offered: int
+    """Packets that the emulator was offered, in both directions."""
+
+    @classmethod
+    def of(cls, live: Live) -> _Counts:
+        import polars as pl
+
         flows = live.flows
         bad = flows.filter(pl.col("failure") != "")
-        reasons = bad["failure"].value_counts(sort=True).rows()
-        fetches += flows.height
-        failed += bad.height
-        wrong += bad.filter(pl.col("failure") == "wrong bytes").height
-        compared += int(flows["received_bytes"].sum())
         down, up = live.link["down"], live.link["up"]
-        missed = down["missed_packets"] + up["missed_packets"]
-        unseen += missed
-        offered += down["offered_packets"] + up["offered_packets"]
+        return cls(
+            fetches=flows.height,
+            failed=bad.height,
+            wrong=bad.filter(pl.col("failure") == "wrong bytes").height,
+            reasons=bad["failure"].value_counts(sort=True).rows(),
+            compared_bytes=int(flows["received_bytes"].sum()),
+            missed=down["missed_packets"] + up["missed_packets"],
+            offered=down["offered_packets"] + up["offered_packets"],
+        )
+
+
+def _conditions_table(lives: Mapping[str, Live], counts: Mapping[str, _Counts]) -> Table:
+    rows = []
+    for name, live in lives.items():
+        down, of_path = live.link["down"], counts[name]
         rows.append(
             Row(
                 label=name,
                 cells=(
-                    TableCell(ours=counted(flows.height), published=None),
+                    TableCell(ours=counted(of_path.fetches), published=None),
                     TableCell(ours=counted(int(live.answered["segments"].sum())), published=None),
                     TableCell(ours=lost(down), published=None, unit="%"),
                     _microseconds(down, "timing_error_median_s"),
                     _microseconds(down, "timing_error_p99_s"),
-                    TableCell(ours=counted(missed), published=None),
-                    ", ".join(f"{count} × {why}" for why, count in reasons) or "none",
+                    TableCell(ours=counted(of_path.missed), published=None),
+                    ", ".join(f"{count} × {why}" for why, count in of_path.reasons) or "none",
                 ),
             )
         )
-    table = Table(
+    return Table(
         key="conditions",
         title="Conditions of the measurement",
         source=OWN,
@@ -159,34 +218,6 @@ def conditions(lives: Mapping[str, Live]) -> Section:
             "failed fetches",
         ),
         rows=tuple(rows),
-    )
-    return Section(
-        key="conditions",
-        title="Conditions of the measurement",
-        text=(
-            f"{text.count(compared, 'byte')} of {text.count(fetches, 'fetch', 'fetches')} compared with the files.",
-        ),
-        tables=(table,),
-        findings=tuple(
-            judge.finding(
-                key=key, claim=claim, source=OWN, published="", judged=judge.is_none(bad, of)
-            )
-            for key, claim, bad, of in (
-                (
-                    "every-byte",
-                    "Every byte that a client received is equal to that of the file",
-                    wrong,
-                    fetches,
-                ),
-                ("no-failure", "Every fetch completed", failed, fetches),
-                (
-                    "no-packet-missed",
-                    "The emulator was fast enough: it missed no packet",
-                    unseen,
-                    unseen + offered,
-                ),
-            )
-        ),
     )
 
 

@@ -7,7 +7,8 @@ from collections import Counter
 
 from tcpsf import text
 from tcpsf.evaluation.data import Report, Table, TableCell
-from tcpsf.evaluation.judge import Finding, Verdict
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.ranges import Verdict
 
 WIDTH = 80
 WIDEST = 100

@@ -204,6 +204,12 @@ def _claims_12(seen: ByGap, epd: Seen, top: Sequence[RunSummary]) -> Iterator[Fi
         published="difference above 0",
         judged=judge.all_above(at_each, 0.0, ""),
     )
+    yield from _claims_of_gaps(seen, epd)
+
+
+def _claims_of_gaps(seen: ByGap, epd: Seen) -> Iterator[Finding]:
+    where = "section 5, Fig. 12"
+    measure = goodput(B)
     twice = {
         f"Gap {gap}, {at:g}": stats.difference(
             each(runs, measure), [2.0 * value for value in each(epd.epd[at], measure)]

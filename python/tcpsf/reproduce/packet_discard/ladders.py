@@ -13,6 +13,7 @@ from tcpsf.evaluation.data import Drawing
 from tcpsf.evaluation.exhibit import Exhibit, Part
 from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Case
+from tcpsf.evaluation.ranges import Verdict
 from tcpsf.evaluation.watch import Rows
 from tcpsf.models import packet_discard as model
 from tcpsf.papers import packet_discard as paper
@@ -161,7 +162,7 @@ def _claim(drawn: Ladder, runs: Mapping[str, RunSummary]) -> Finding:
     told = "; ".join(
         f"{name}: {', '.join(causes).replace('-', ' ')}" for name, causes in found.items()
     )
-    verdict: judge.Verdict = "holds" if found == dict(drawn.expected) else "does not hold"
+    verdict: Verdict = "holds" if found == dict(drawn.expected) else "does not hold"
     needs = bool(model.recovers(drawn.window, list(drawn.lost)))
     wording = (
         f"Responses to the losses, in order: {told}. Nothing in them is random. "

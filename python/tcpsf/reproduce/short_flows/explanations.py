@@ -246,8 +246,12 @@ def _windows(setting: Setting, runs: Runs) -> Part:
         columns=("window", "median", "(4)", "(14)"),
         rows=tuple(rows),
     )
-    example = seen[LIMITED]
-    findings = (
+    return Part(tables=(table,), findings=_window_claims(seen[LIMITED]))
+
+
+def _window_claims(example: Seen) -> tuple[Finding, ...]:
+    """Judge the claims on the transfer with a window of `LIMITED` kilobytes."""
+    return (
         _claim(
             "window-steady",
             "With a window of 32 KB, (4) takes no fewer than four round trips for 128 kB (3.5 to 4.5)",
@@ -276,4 +280,3 @@ def _windows(setting: Setting, runs: Runs) -> Part:
             ),
         ),
     )
-    return Part(tables=(table,), findings=findings)

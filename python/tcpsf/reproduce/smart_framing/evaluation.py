@@ -23,7 +23,6 @@ from tcpsf.evaluation.plan import Scale
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_draft as draft
 from tcpsf.reproduce.smart_framing import (
-    advantages,
     buffers,
     load,
     matrix,
@@ -34,6 +33,7 @@ from tcpsf.reproduce.smart_framing import (
     usual,
 )
 from tcpsf.reproduce.smart_framing import draft as draft_exhibits
+from tcpsf.reproduce.smart_framing.advantages import section as advantages
 from tcpsf.reproduce.smart_framing.exhibit import Readings, Setting
 
 SCALES = {

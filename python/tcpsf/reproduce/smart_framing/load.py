@@ -250,11 +250,16 @@ def _claims_5(runs: Mapping[float, ByVariant]) -> Iterator[Finding]:
             fast_percent(measure.each(usual["vs"])), 45.0 - ABOUT, 45.0 + ABOUT, "%"
         ),
     )
+    yield from _claims_of_fixed_size(runs)
+
+
+def _claims_of_fixed_size(runs: Mapping[float, ByVariant]) -> Iterator[Finding]:
+    loads = list(runs)
     found = measure.slope(loads, [measure.fast_shares(of_load["fs"]) for of_load in runs.values()])
     yield judge.finding(
         key="fs-fr-grows",
         claim="FS-TCP-SF: the share of fast retransmits grows with the load (slope above 0)",
-        source=where,
+        source="section IV-A.1, Fig. 5",
         published="above 0",
         judged=judge.is_above(found, 0.0, "percentage points from load 0 to 1"),
     )

@@ -196,8 +196,14 @@ def _matrix(rows: Sequence[Line], runs: Runs, duration: str) -> Part:
         rows=tuple(_row(line, by_variant) for line, by_variant in made),
         notes=NOTES,
     )
+    return Part(figures=(_gains(made),), tables=(table,), findings=tuple(_claims(made)))
+
+
+def _gains(made: Sequence[tuple[Line, ByVariant]]) -> Figure:
+    """Plot the gains of each line of the table."""
+    rows = [line for line, _ in made]
     labels = [line.label for line in rows]
-    figure = Figure(
+    return Figure(
         key="matrix-gain",
         title="Gain of framing by sender, acknowledgments, queue and initial window",
         source=OWN,
@@ -227,7 +233,6 @@ def _matrix(rows: Sequence[Line], runs: Runs, duration: str) -> Part:
             for variant in FRAMED
         ),
     )
-    return Part(figures=(figure,), tables=(table,), findings=tuple(_claims(made)))
 
 
 def _row(line: Line, runs: ByVariant) -> Row:

@@ -161,6 +161,16 @@ def _claims_6(
             if gains_here
             else judge.is_below(found, 0.0, "%"),
         )
+    yield from _claims_of_combinations(classic, proposed, gains)
+
+
+def _claims_of_combinations(
+    classic: Sequence[RunSummary],
+    proposed: Mapping[str, Sequence[RunSummary]],
+    gains: Mapping[str, Mapping[int, stats.Estimate | None]],
+) -> Iterator[Finding]:
+    """Judge the claims on each proposal alone, and on its combination with framing."""
+    where = "section IV-A.2, Fig. 6"
     for each in figures.PROPOSALS:
         if each.framing is None:
             named = {

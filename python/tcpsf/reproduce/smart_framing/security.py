@@ -15,8 +15,8 @@ from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Runs
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_advantages as settings
-from tcpsf.reproduce.smart_framing.advantages import exact_rows, once
 from tcpsf.reproduce.smart_framing.exhibit import DRAFT, FRAMED, Setting
+from tcpsf.reproduce.smart_framing.single_run import exact_rows, once
 
 QUARTERS = 4
 """Largest number of segments into which framing divides a full-sized one."""

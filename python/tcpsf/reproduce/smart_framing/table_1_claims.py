@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tcpsf import stats, text
 from tcpsf.evaluation import judge
-from tcpsf.evaluation.judge import Finding, Judged, Verdict
+from tcpsf.evaluation.judge import Finding, Judged
+from tcpsf.evaluation.ranges import Verdict
 from tcpsf.papers import smart_framing as paper
 from tcpsf.reproduce import measure
 from tcpsf.summary import Totals, fast_percent, total

@@ -6,7 +6,7 @@ The clients are live, the server or the proxy is that of tcpsf, and the path is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from tcpsf.errors import TcpsfError
@@ -150,40 +150,7 @@ def prepare(
     if objects is None and not proxied:
         objects = 1
     rate = rates(through) if rate is None else rate
-    paths: list[tuple[str, int, PathLoss, float]]
-    if which == "table-2":
-        sizes: tuple[int, ...] = (testbed.FILE_BYTES,)
-        paths = [
-            (each.key, each.latency_ms, each.loss, each.loss.probability) for each in testbed.PATHS
-        ]
-    else:
-        sizes = paper.CLASS_BYTES if proxied else testbed.OBJECT_BYTES
-        paths = [
-            (setting_name(each), each.latency_ms, testbed.loss(each.drop, law), each.drop)
-            for each in testbed.TABLE_3
-        ]
-    how: dict[str, Any] = {"through": through, "objects": 1 if objects is None else objects}
-    if objects is None:
-        how["browsing"] = Browsing()
-    if proxied:
-        how["patience_s"] = PROXY_PATIENCE_S
-    experiments = tuple(
-        Experiment(
-            name=name,
-            latency_ms=latency_ms,
-            loss=loss,
-            senders=SENDERS,
-            sizes=sizes,
-            rate=rate,
-            duration_s=scale.seconds[drop],
-            acks=acks,
-            rto_min=testbed.RTO_MIN,
-            seed=seed + number,
-            **how,
-        )
-        for number, (name, latency_ms, loss, drop) in enumerate(paths)
-    )
-    return Testbed(
+    wanted = Testbed(
         which=which,
         scale=scale,
         law=law,
@@ -192,8 +159,55 @@ def prepare(
         objects=objects,
         rate=rate,
         seed=seed,
-        experiments=experiments,
+        experiments=(),
     )
+    return replace(wanted, experiments=_experiments(wanted))
+
+
+def _experiments(wanted: Testbed) -> tuple[Experiment, ...]:
+    """Return one experiment per path."""
+    proxied, objects = wanted.through == "proxy", wanted.objects
+    how: dict[str, Any] = {"objects": 1 if objects is None else objects}
+    if objects is None:
+        how["browsing"] = Browsing()
+    if proxied:
+        how["patience_s"] = PROXY_PATIENCE_S
+    return tuple(
+        Experiment(
+            name=name,
+            latency_ms=latency_ms,
+            loss=loss,
+            senders=SENDERS,
+            sizes=_sizes(wanted.which, wanted.through),
+            rate=wanted.rate,
+            duration_s=wanted.scale.seconds[drop],
+            acks=wanted.acks,
+            rto_min=testbed.RTO_MIN,
+            seed=wanted.seed + number,
+            through=wanted.through,
+            **how,
+        )
+        for number, (name, latency_ms, loss, drop) in enumerate(_paths(wanted.which, wanted.law))
+    )
+
+
+def _paths(which: Which, law: testbed.Law) -> list[tuple[str, int, PathLoss, float]]:
+    """Return name, latency in milliseconds, loss and probability of loss of each path."""
+    if which == "table-2":
+        return [
+            (each.key, each.latency_ms, each.loss, each.loss.probability) for each in testbed.PATHS
+        ]
+    return [
+        (setting_name(each), each.latency_ms, testbed.loss(each.drop, law), each.drop)
+        for each in testbed.TABLE_3
+    ]
+
+
+def _sizes(which: Which, through: Through) -> tuple[int, ...]:
+    """Return the sizes of the files in bytes."""
+    if which == "table-2":
+        return (testbed.FILE_BYTES,)
+    return paper.CLASS_BYTES if through == "proxy" else testbed.OBJECT_BYTES
 
 
 ROLES: Mapping[Through, str] = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tcpsf import stats
 from tcpsf.evaluation import judge
 from tcpsf.evaluation.data import OWN, Row, Section, Table, TableCell
@@ -42,7 +44,31 @@ def beside_simulator(which: Which, cells: Cells) -> Section:
                     ),
                 )
             )
-    table = Table(
+    return Section(
+        key=f"{which}-simulator",
+        title="Simulator and live kernels",
+        tables=(_table(which, rows),),
+        findings=(
+            judge.finding(
+                key=f"{which}-simulated-fast",
+                claim=f"The simulator's %FR is within {NEAR_PERCENT:g} percentage points of the live one, everywhere",
+                source=OWN,
+                published="",
+                judged=judge.all_within(shares, -NEAR_PERCENT, NEAR_PERCENT, "percentage points"),
+            ),
+            judge.finding(
+                key=f"{which}-simulated-time",
+                claim=f"The simulator's mean completion time is within {NEAR_TIME:g} % of the live one, everywhere",
+                source=OWN,
+                published="",
+                judged=judge.all_within(times, -NEAR_TIME, NEAR_TIME, "%"),
+            ),
+        ),
+    )
+
+
+def _table(which: Which, rows: Sequence[Row]) -> Table:
+    return Table(
         key=f"{which}-simulated",
         title="Simulator and live kernels",
         source=OWN,
@@ -61,27 +87,6 @@ def beside_simulator(which: Which, cells: Cells) -> Section:
         ),
         rows=tuple(rows),
         notes=DIFFERENCES_TO_SIMULATOR,
-    )
-    return Section(
-        key=f"{which}-simulator",
-        title="Simulator and live kernels",
-        tables=(table,),
-        findings=(
-            judge.finding(
-                key=f"{which}-simulated-fast",
-                claim=f"The simulator's %FR is within {NEAR_PERCENT:g} percentage points of the live one, everywhere",
-                source=OWN,
-                published="",
-                judged=judge.all_within(shares, -NEAR_PERCENT, NEAR_PERCENT, "percentage points"),
-            ),
-            judge.finding(
-                key=f"{which}-simulated-time",
-                claim=f"The simulator's mean completion time is within {NEAR_TIME:g} % of the live one, everywhere",
-                source=OWN,
-                published="",
-                judged=judge.all_within(times, -NEAR_TIME, NEAR_TIME, "%"),
-            ),
-        ),
     )
 
 

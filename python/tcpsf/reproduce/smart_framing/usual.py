@@ -11,6 +11,7 @@ from tcpsf.evaluation import judge
 from tcpsf.evaluation.data import OWN, Axis, Figure, Point, Row, Series, Table, TableCell
 from tcpsf.evaluation.exhibit import Exhibit, Part
 from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.ranges import shown
 from tcpsf.papers import smart_framing as paper
 from tcpsf.reproduce import measure
 from tcpsf.reproduce.smart_framing import table_1_claims
@@ -160,7 +161,7 @@ def _claims_4(runs: ByVariant, step: tuple[float, float]) -> Iterator[Finding]:
         sizes = [
             measure.mean(steps[key], possible=stats.PERCENT) for key in ("classic", variant.key)
         ]
-        told = f"{judge.shown(sizes[0], '%')} of Classic flows, {judge.shown(sizes[1], '%')} here"
+        told = f"{shown(sizes[0], '%')} of Classic flows, {shown(sizes[1], '%')} here"
         yield judge.finding(
             key=f"step-{variant.key}",
             claim=f"{variant.label}: the step at the first timeout is smaller ({step[0]:g} to {step[1]:g} s)",

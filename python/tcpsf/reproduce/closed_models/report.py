@@ -1,0 +1,47 @@
+"""Report of all closed models, and of one paper's models.
+
+Thresholds are the texts' own words. Nothing in these modules is random.
+"""
+
+from __future__ import annotations
+
+from tcpsf.evaluation.data import Report
+from tcpsf.report.model import report
+from tcpsf.reproduce.closed_models import best_framing, packet_discard, short_flows, small_window
+
+HEADLINE = (
+    "gain-constant-FS",
+    "gain-falls-with-rtt",
+    "fs-waste",
+    "negative-gain-gross",
+    "modem",
+    "two-losses",
+)
+"""Keys of the papers' main claims."""
+
+
+def model_report(*, command: str) -> Report:
+    """Return all closed models as one report."""
+    sections = (
+        small_window.section(),
+        short_flows.section(),
+        packet_discard.section(),
+        best_framing.section(),
+    )
+    return report(
+        sections,
+        title="Closed models of the papers: figures and claims reproduced",
+        subtitle="Figures with closed formulae, computed from the corrected equations, and the claims of the texts.",
+        command=command,
+        headline=HEADLINE,
+    )
+
+
+def model_section(key: str, *, command: str) -> Report:
+    """Return one paper's section of `model_report` as a report of its own, by the section's key."""
+    made = model_report(command=command)
+    (section,) = (section for section in made.sections if section.key == key)
+    title = f"Closed models: {section.title[0].lower()}{section.title[1:]}"
+    found = [each.key for each in section.findings]
+    main = [key for key in HEADLINE if key in found]
+    return report([section], title=title, subtitle=made.subtitle, command=command, headline=main)
