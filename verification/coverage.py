@@ -34,7 +34,7 @@ from _verdicts import judged
 from tcpsf import Buffer, Link, Poisson, Scenario, Sizes, Tcp, replicate, stats
 from tcpsf.distribution import Distribution
 from tcpsf.papers import smart_framing as paper
-from tcpsf.reproduce import measure
+from tcpsf.reproduce import web_runs
 from tcpsf.result import Provenance
 from tcpsf.summary import Group, RunSummary, SummaryFold, Totals, completion_s, fast_percent
 
@@ -240,12 +240,12 @@ def limits(experiments: int) -> Iterator[str]:
 
 def _times(classic: Sequence[RunSummary], framed: Sequence[RunSummary]) -> Estimates:
     return {
-        "mean of flows": completion_s(measure.each(classic)),
-        "mean of runs' means": measure.mean(measure.times(classic)),
-        "median": measure.quantile(classic, 0.5),
-        "90 % quantile": measure.quantile(classic, 0.9),
-        "difference of pairs": measure.longer(classic, framed),
-        "gain of pairs, %": measure.gain(framed, classic),
+        "mean of flows": completion_s(web_runs.each(classic)),
+        "mean of runs' means": web_runs.mean(web_runs.times(classic)),
+        "median": web_runs.quantile(classic, 0.5),
+        "90 % quantile": web_runs.quantile(classic, 0.9),
+        "difference of pairs": web_runs.longer(classic, framed),
+        "gain of pairs, %": web_runs.gain(framed, classic),
     }
 
 
@@ -319,18 +319,18 @@ def simulated(experiments: int, counted_s: int) -> Tally:
 
 def _quantities(classic: Sequence[RunSummary], framed: Sequence[RunSummary]) -> Estimates:
     return {
-        "mean of flows of 20 kB, s": completion_s(measure.each(classic, classes=(3,))),
-        "mean of runs' means of 20 kB, s": measure.mean(measure.times(classic, classes=(3,))),
-        "median, s": measure.quantile(classic, 0.5),
-        "95 % quantile, s": measure.quantile(classic, 0.95),
-        "fast retransmits, %, full-sized segments": fast_percent(measure.each(classic)),
-        "fast retransmits, %, framed": fast_percent(measure.each(framed)),
-        "fast retransmits, %, framed, 5 kB": fast_percent(measure.each(framed, classes=(2,))),
-        "packets lost, %": measure.lost_percent(classic),
-        "utilisation, %": measure.utilisation_percent(classic),
-        "queue, bytes": measure.queue_bytes(classic),
-        "difference of pairs, s": measure.longer(framed, classic),
-        "gain of pairs for 20 kB, %": measure.gain(framed, classic, classes=(3,)),
+        "mean of flows of 20 kB, s": completion_s(web_runs.each(classic, classes=(3,))),
+        "mean of runs' means of 20 kB, s": web_runs.mean(web_runs.times(classic, classes=(3,))),
+        "median, s": web_runs.quantile(classic, 0.5),
+        "95 % quantile, s": web_runs.quantile(classic, 0.95),
+        "fast retransmits, %, full-sized segments": fast_percent(web_runs.each(classic)),
+        "fast retransmits, %, framed": fast_percent(web_runs.each(framed)),
+        "fast retransmits, %, framed, 5 kB": fast_percent(web_runs.each(framed, classes=(2,))),
+        "packets lost, %": web_runs.lost_percent(classic),
+        "utilisation, %": web_runs.utilisation_percent(classic),
+        "queue, bytes": web_runs.queue_bytes(classic),
+        "difference of pairs, s": web_runs.longer(framed, classic),
+        "gain of pairs for 20 kB, %": web_runs.gain(framed, classic, classes=(3,)),
     }
 
 

@@ -29,7 +29,7 @@ from _verdicts import judged
 from tcpsf.evaluation.plan import Runs, make
 from tcpsf.evaluation.store import Store
 from tcpsf.models import short_flows as sf
-from tcpsf.papers.short_flows_simulated import Point
+from tcpsf.papers.short_flows_simulated import TransferPoint
 from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_text
 from tcpsf.reproduce.short_flows import evaluate, prepare
@@ -81,7 +81,7 @@ def main() -> int:
 
 
 def _why(setting: Setting, runs: Runs) -> Iterator[str]:
-    for point in (Point(size=4000), MODERATE, Point(size=32_000)):
+    for point in (TransferPoint(size=4000), MODERATE, TransferPoint(size=32_000)):
         trials = setting.seen(point, runs).trials
         clean = float((trials.events == 0).mean())
         median = "the minimum" if clean > 0.5 else "that of a trial with losses"

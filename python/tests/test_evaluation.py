@@ -19,10 +19,10 @@ from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_figures as figures
 from tcpsf.report import tidy
 from tcpsf.report.evaluation_text import as_text
-from tcpsf.reproduce import measure
+from tcpsf.reproduce import web_runs
 from tcpsf.reproduce.smart_framing import SCALES, evaluate, prepare
-from tcpsf.reproduce.smart_framing import evaluation as module
-from tcpsf.reproduce.smart_framing.exhibit import Setting
+from tcpsf.reproduce.smart_framing import contents as module
+from tcpsf.reproduce.smart_framing.exhibit_parts import Setting
 
 TINY = Scale("quick", 2, "5s")
 SEED = 11
@@ -252,7 +252,7 @@ def test_variants_meet_the_same_flows() -> None:
     evaluation = prepare(scale=TINY, seed=SEED, only=["table-1", "fig-7"])
     runs = make(evaluation.plan)
     flows = {
-        tuple(measure.short_flows(run).flows for run in runs.of(case))
+        tuple(web_runs.short_flows(run).flows for run in runs.of(case))
         for case in evaluation.plan.keys
     }
     assert len(flows) == 1

@@ -74,7 +74,7 @@ def test_interrupted_and_called_again(
 
     out = tmp_path / "out"
     with monkeypatch.context() as patched:
-        patched.setattr("tcpsf.cli.evaluation.bar", interrupting)
+        patched.setattr("tcpsf.cli.paper_report.bar", interrupting)
         answer = tcpsf(*WORDS, "--out", out, "--workers", "1")
     assert (answer.status, answer.out) == (130, "")
     assert (

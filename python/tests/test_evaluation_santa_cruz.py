@@ -25,14 +25,14 @@ from tcpsf.report.evaluation_text import as_text
 from tcpsf.reproduce.santa_cruz import (
     SCALES,
     direction,
-    paths,
+    path_changes,
     prepare,
     queue_states,
     readings,
     recovery,
     states,
 )
-from tcpsf.reproduce.santa_cruz.exhibit import Measured, case, exhibit
+from tcpsf.reproduce.santa_cruz.exhibit_parts import RunQuantities, case, exhibit
 from tcpsf.scenario import Loss, MaskLoss
 from tcpsf.summary import RunSummary
 
@@ -286,9 +286,9 @@ def test_samples_and_bytes_are_kept() -> None:
 
 def test_measured_values_are_of_whole_packets() -> None:
     wanted = case(paper.basic(sender=paper.VEGAS.sender), once=True)
-    seen: list[Measured] = []
+    seen: list[RunQuantities] = []
 
-    def build(runs: dict[str, list[Measured]]) -> None:
+    def build(runs: dict[str, list[RunQuantities]]) -> None:
         seen.extend(runs["vegas"])
 
     made = make(plan([wanted], seeds=[1]))
@@ -421,10 +421,10 @@ def test_packets_out_of_order_are_resent_in_vain(report: Report) -> None:
 
 def test_a_longer_path_takes_longer() -> None:
     """A fixed window of one packet turns once a round trip: 87.8 ms with its transmission, 80 more from 20 s on."""
-    one = paths.changing(sender="fixed(n=1) / full / iw=1", duration_s=40)
+    one = path_changes.changing(sender="fixed(n=1) / full / iw=1", duration_s=40)
     (flow,) = run(one, seed=1).flows.select("start_s", "segments").rows()
     assert flow[1] == pytest.approx(
-        (paths.PERIOD_S - flow[0]) / 0.0878 + paths.PERIOD_S / 0.1678, abs=5
+        (path_changes.PERIOD_S - flow[0]) / 0.0878 + path_changes.PERIOD_S / 0.1678, abs=5
     )
 
 

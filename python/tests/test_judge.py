@@ -10,14 +10,17 @@ from plus_minus import plus_minus
 from tcpsf.evaluation import judge
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_draft as draft
-from tcpsf.reproduce import measure
+from tcpsf.reproduce import web_runs
 from tcpsf.reproduce.smart_framing import draft as draft_exhibits
 from tcpsf.result import Provenance
 from tcpsf.summary import Group, RunSummary, Totals
 
 
 def made_up(
-    sizes: tuple[int, ...], published: Mapping[str, tuple[paper.Cell, ...]], key: str, factor: float
+    sizes: tuple[int, ...],
+    published: Mapping[str, tuple[paper.PublishedCell, ...]],
+    key: str,
+    factor: float,
 ) -> RunSummary:
     """A run whose cells are those of a published table, give or take ``factor``."""
     scenario = paper.web_scenario(sender=paper.CLASSIC.sender, duration="5s")
@@ -125,4 +128,4 @@ def test_most_and_some() -> None:
 
 
 def test_slopes_need_every_point() -> None:
-    assert measure.slope([0.0, 1.0], [[1.0, 2.0], None]) is None
+    assert web_runs.slope([0.0, 1.0], [[1.0, 2.0], None]) is None

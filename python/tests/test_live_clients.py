@@ -18,7 +18,7 @@ import pytest
 
 from tcpsf import TcpsfError
 from tcpsf.live import tcp_info
-from tcpsf.live.clients import Clients, Fetch, Plan, content, file_name, write_files
+from tcpsf.live.clients import Clients, Fetch, FetchPlan, content, file_name, write_files
 from tcpsf.live.kernel import Record, Server, Serving, listening
 
 Answerer = Callable[[socket.socket, int], None]
@@ -76,7 +76,7 @@ def fetch(
     patience_s: float = 20.0,
     apart_s: float = 0.0,
 ) -> list[Fetch]:
-    plan = Plan(
+    plan = FetchPlan(
         address="127.0.0.1",
         port=port,
         starts_s=[number * apart_s for number in range(len(sizes))],
@@ -197,7 +197,7 @@ def test_a_refused_connection_is_told(tmp_path: Path) -> None:
 
 def test_the_program_reads_a_plan_and_writes_lines(tmp_path: Path) -> None:
     with serving(good) as port:
-        plan = Plan(
+        plan = FetchPlan(
             address="127.0.0.1",
             port=port,
             starts_s=[0.0, 0.0],
@@ -291,7 +291,7 @@ def test_a_browser_opens_connections_and_closes_them(tmp_path: Path) -> None:
     sizes = [[8015, 119, 1], [300_000, 5]]
     write_files([size for each in sizes for size in each], tmp_path)
     with kernel_serving(tmp_path) as (port, records):
-        plan = Plan(
+        plan = FetchPlan(
             address="127.0.0.1",
             port=port,
             starts_s=[0.1, None],
@@ -321,7 +321,7 @@ def test_a_browser_opens_connections_and_closes_them(tmp_path: Path) -> None:
 
 def test_what_a_missing_page_would_open_is_not_begun(tmp_path: Path) -> None:
     with serving(missing) as port:
-        plan = Plan(
+        plan = FetchPlan(
             address="127.0.0.1",
             port=port,
             starts_s=[0.0, None, None],
@@ -345,7 +345,7 @@ def test_a_server_may_close_before_the_browser_does(tmp_path: Path) -> None:
         connection.shutdown(socket.SHUT_WR)
 
     with serving(once) as port:
-        plan = Plan(
+        plan = FetchPlan(
             address="127.0.0.1",
             port=port,
             starts_s=[0.0, 0.0],
@@ -399,7 +399,7 @@ def test_a_socket_tells_of_its_tcp() -> None:
 
 def test_clients_wait_for_the_server(tmp_path: Path) -> None:
     with serving(good) as port:
-        plan = Plan(
+        plan = FetchPlan(
             address="127.0.0.1",
             port=port,
             starts_s=[0.0],

@@ -21,7 +21,7 @@ from tcpsf.evaluation.store import Store, key_of
 from tcpsf.intervals import Same
 from tcpsf.papers import short_flows as paper
 from tcpsf.papers import short_flows_simulated as simulated
-from tcpsf.papers.short_flows_simulated import CLOSEST, TEXT, Point, network
+from tcpsf.papers.short_flows_simulated import CLOSEST, TEXT, TransferPoint, network
 from tcpsf.report import chart
 from tcpsf.report.evaluation_page import page
 from tcpsf.reproduce.short_flows import (
@@ -30,16 +30,16 @@ from tcpsf.reproduce.short_flows import (
     events,
     explanations,
     figure_3,
-    paths,
+    measured_paths,
     phases,
     prepare,
     sensitivity,
     sweeps,
     transaction,
 )
-from tcpsf.reproduce.short_flows import evaluation as module
+from tcpsf.reproduce.short_flows import contents as module
 from tcpsf.reproduce.short_flows import trials as read
-from tcpsf.reproduce.short_flows.trials import Seen, Setting, Trials
+from tcpsf.reproduce.short_flows.trials import PointTrials, Setting, Trials
 from tcpsf.scenario import BurstLoss, Transfers
 
 SMALL = 300
@@ -50,7 +50,7 @@ TINY = Scale("quick", 1, f"{simulated.duration_s(SMALL)}s")
 
 
 def test_the_paper_s_network() -> None:
-    scenario = network(Point())
+    scenario = network(TransferPoint())
     assert sum(float(link.delay.removesuffix("s")) for link in scenario.link) == pytest.approx(0.07)
     assert [link.loss is None for link in scenario.link] == [True, False, True, False]
     (transfers,) = scenario.workload
@@ -61,13 +61,18 @@ def test_the_paper_s_network() -> None:
         CLOSEST,
         replace(TEXT, receive_buffer=16_384, nagle=False, timed_ack=True, burst=2.0),
     ):
-        _core.Simulation(network(Point(loss_back=0.02), assumed, trials=2).to_json(), seed=1)
+        _core.Simulation(
+            network(TransferPoint(loss_back=0.02), assumed, trials=2).to_json(), seed=1
+        )
 
 
 def test_what_the_readings_differ_in() -> None:
     assert (TEXT.rto_s, CLOSEST.rto_s) == (1.0, 0.2)
     assert replace(CLOSEST, rto_s=1.0, lone_segments=True) == TEXT
-    short, long = one([1.0], Point(size=1460), CLOSEST), one([1.0], Point(size=1461), CLOSEST)
+    short, long = (
+        one([1.0], TransferPoint(size=1460), CLOSEST),
+        one([1.0], TransferPoint(size=1461), CLOSEST),
+    )
     assert read.fitted([short, long]) == [long]
     assert read.fitted([replace(short, assumed=TEXT)]) == [replace(short, assumed=TEXT)]
 
@@ -75,7 +80,7 @@ def test_what_the_readings_differ_in() -> None:
 def test_without_loss_the_time_is_the_least_and_exact(tmp_path: Path) -> None:
     """The simulated least time is that of the lossless model, to a round trip."""
     setting = Setting(trials=20)
-    point = Point(loss=0.0)
+    point = TransferPoint(loss=0.0)
     case = setting.case(point)
     store = Store(tmp_path)
     wanted = plan([case], seeds=[1])
@@ -91,7 +96,7 @@ def test_without_loss_the_time_is_the_least_and_exact(tmp_path: Path) -> None:
 
 
 def test_classes_are_part_of_a_run_s_name() -> None:
-    scenario = network(Point(), trials=2)
+    scenario = network(TransferPoint(), trials=2)
     assert key_of(scenario, 1, histogram=False) != key_of(
         scenario, 1, histogram=False, classes=False
     )
@@ -103,10 +108,10 @@ def test_classes_are_part_of_a_run_s_name() -> None:
 def test_total_variation_of_the_binomial_law() -> None:
     """Draws from the law are near it; none at all are as far as the law says that some are lost."""
     chance = np.random.default_rng(3)
-    point = Point()
+    point = TransferPoint()
     drawn = chance.binomial(7, 0.05, 4000).astype(float).tolist()
     near = events.variation(
-        Seen(point=point, assumed=TEXT, trials=trials([1.0] * 4000, timeouts=drawn))
+        PointTrials(point=point, assumed=TEXT, trials=trials([1.0] * 4000, timeouts=drawn))
     )
     assert near.high < 0.04
     none = events.variation(one([1.0] * 100))
@@ -289,7 +294,7 @@ def test_waiting_is_a_share_of_the_time_after_the_handshake() -> None:
         segments=[7, 9, 8],
         timeouts=[0, 2, 1],
     )
-    seen = Seen(point=Point(), assumed=TEXT, trials=found)
+    seen = PointTrials(point=TransferPoint(), assumed=TEXT, trials=found)
     share, segments = explanations.waiting(seen), explanations.between(seen)
     assert share is not None
     assert segments is not None
@@ -301,7 +306,7 @@ def test_table_1() -> None:
     assert [sample.name for sample in paper.TABLE_1] == [host.name for host in paper.HOSTS]
     assert [sample.ping_ms for sample in paper.TABLE_1] == [108, 50, 62, 109]
     assert [sample.sustained_kb for sample in paper.TABLE_1] == [200, 470, 350, 200]
-    for path in paths.PATHS:
+    for path in measured_paths.PATHS:
         assumed = path.assumed(Setting(), line=True)
         scenario = network(path.point(4000), assumed, trials=2)
         _core.Simulation(scenario.to_json(), seed=1)
@@ -312,7 +317,7 @@ def test_table_1() -> None:
 
 
 def test_losses_in_runs() -> None:
-    (_, on, _, down) = network(Point(), replace(TEXT, burst=2.0), trials=1).link
+    (_, on, _, down) = network(TransferPoint(), replace(TEXT, burst=2.0), trials=1).link
     assert on.loss == down.loss == BurstLoss(probability=0.05, run=2.0)
 
 

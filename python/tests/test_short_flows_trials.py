@@ -12,9 +12,9 @@ from tcpsf import TcpsfError, stats
 from tcpsf.intervals import Resampled, Same
 from tcpsf.models import short_flows as sf
 from tcpsf.papers import short_flows_simulated as simulated
-from tcpsf.papers.short_flows_simulated import CLOSEST, TEXT, Point
+from tcpsf.papers.short_flows_simulated import CLOSEST, TEXT, TransferPoint
 from tcpsf.reproduce.short_flows import trials as read
-from tcpsf.reproduce.short_flows.trials import Seen, Trials
+from tcpsf.reproduce.short_flows.trials import PointTrials, Trials
 
 
 def trials(seconds: list[float], **columns: list[float]) -> Trials:
@@ -27,9 +27,9 @@ def trials(seconds: list[float], **columns: list[float]) -> Trials:
 
 
 def one(
-    seconds: list[float], point: Point | None = None, assumed: simulated.Assumptions = TEXT
-) -> Seen:
-    return Seen(point=point or Point(), assumed=assumed, trials=trials(seconds))
+    seconds: list[float], point: TransferPoint | None = None, assumed: simulated.Assumptions = TEXT
+) -> PointTrials:
+    return PointTrials(point=point or TransferPoint(), assumed=assumed, trials=trials(seconds))
 
 
 def test_what_is_read_of_trials() -> None:
@@ -105,7 +105,7 @@ def test_a_least_time_that_one_trial_had_decides_nothing() -> None:
 
 
 def test_models_are_told_what_was_assumed() -> None:
-    point = Point()
+    point = TransferPoint()
     assert read.closed(point, 14, TEXT) == float(sf.short_flow(10_000, 0.05, rtt=0.07))
     assert read.closed(point, 14, CLOSEST) == float(sf.short_flow(10_000, 0.05, rtt=0.07, rto=0.2))
     assert read.closed(point, 14, TEXT, rto=0.2) == read.closed(point, 14, CLOSEST)

@@ -15,15 +15,15 @@ from conftest import REPOSITORY
 from test_cli import schema
 
 from tcpsf.evaluation.data import Report
-from tcpsf.live import measure
+from tcpsf.live import estimates
 from tcpsf.live.experiment import Experiment
-from tcpsf.live.result import DOCUMENTED, Live, LiveStore
+from tcpsf.live.experiment_result import DOCUMENTED, Live, LiveStore
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_testbed as testbed
 from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_text
 from tcpsf.reproduce.smart_framing.testbed import LiveScale, evaluate, prepare
-from tcpsf.reproduce.smart_framing.testbed_read import Cell
+from tcpsf.reproduce.smart_framing.testbed_read import PathResult
 from tcpsf.runs import run
 
 CLASSIC, VS, FS = (variant.sender for variant in paper.VARIANTS)
@@ -41,7 +41,9 @@ def test_table_2_is_whole() -> None:
 
 
 def test_table_3_and_the_draft_are_the_same_measurement() -> None:
-    settings = [testbed.Setting(drop, ms) for drop in testbed.DROPS for ms in testbed.LATENCIES_MS]
+    settings = [
+        testbed.LinkSetting(drop, ms) for drop in testbed.DROPS for ms in testbed.LATENCIES_MS
+    ]
     assert list(testbed.TABLE_3) == list(testbed.DRAFT_TABLE) == settings
     odd = []
     for setting, row in testbed.TABLE_3.items():
@@ -95,7 +97,7 @@ LINK = {"down": DOWN, "up": {"offered_packets": 700, "missed_packets": 0}}
 
 
 @pytest.fixture(scope="module")
-def made() -> Mapping[str, tuple[Report, Mapping[str, Cell]]]:
+def made() -> Mapping[str, tuple[Report, Mapping[str, PathResult]]]:
     return {
         which: evaluate(prepare(which, scale=TINY), measure=simulated_as_live)
         for which in ("table-2", "table-3")
@@ -209,7 +211,7 @@ def test_through_the_proxy_flows_are_divided_at_10_kb() -> None:
         live = cells[name.rpartition(", ")[0]].live
         sender = (CLASSIC, VS, FS)[row % 3]
         counts = [value(table.rows[row].cells[0]) for table in (short, long)]
-        assert sum(counts) == measure.of(live.flows, sender).height
+        assert sum(counts) == estimates.of(live.flows, sender).height
         below = live.flows.filter((pl.col("variant") == sender) & (pl.col("size_bytes") < 10_000))
         assert counts[0] == below.height
         late, fast = value(short.rows[row].cells[2]), value(drafts.rows[row].cells[1])
@@ -301,7 +303,7 @@ def test_a_damaged_file_counts_as_not_there(tmp_path: Path) -> None:
 
 
 def test_columns_are_documented() -> None:
-    assert set(measure.COLUMNS) <= set(DOCUMENTED)
+    assert set(estimates.COLUMNS) <= set(DOCUMENTED)
 
 
 def test_the_columns_are_those_of_the_reference_page() -> None:
@@ -323,7 +325,7 @@ def test_table_2_lists_no_assumption_about_table_3() -> None:
 def test_a_note_about_long_means_stands_only_where_there_are_any() -> None:
     from tcpsf.evaluation.exhibit import series
     from tcpsf.evaluation.judge import exact
-    from tcpsf.reproduce.smart_framing.exhibit import UNSTABLE_S, unstable
+    from tcpsf.reproduce.smart_framing.exhibit_parts import UNSTABLE_S, unstable
 
     calm = series("fs", "FS", [0.1, 0.9], [exact(1.0), exact(7.0)])
     assert unstable([calm]) == ()

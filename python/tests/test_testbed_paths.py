@@ -170,8 +170,8 @@ def test_what_is_not_said_depends_on_who_has_the_senders(
     def made(_make: object, **options: Any) -> None:
         told.update(options)
 
-    monkeypatch.setattr("tcpsf.cli.testbed.prepare", prepared)
-    monkeypatch.setattr("tcpsf.cli.testbed._make", made)
+    monkeypatch.setattr("tcpsf.cli.live_report.prepare", prepared)
+    monkeypatch.setattr("tcpsf.cli.live_report._make", made)
     answer = tcpsf("reproduce", "smart-framing", "table-3", *words)
     assert answer.status == 0, answer.err
     assert (told["name"], told["out"], told["paths"]) == (name, Path(f"tcpsf-{name}"), 9)

@@ -185,7 +185,7 @@ def demo(**arguments: Any) -> None:
     lost segment with three senders. It also prints Table I, simulated with two sets of assumptions
     and as published, and writes a page with plots.
     """
-    from tcpsf.cli.reproduce import demo
+    from tcpsf.cli.table_1_command import demo
 
     demo(**arguments)
 
@@ -426,7 +426,7 @@ def schema(name: str) -> None:
 
     For example: tcpsf schema > scenario.schema.json
     """
-    from tcpsf.cli.schema import schema
+    from tcpsf.cli.schema_command import schema
 
     schema(name=name)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from tcpsf import _core, stats, text
-from tcpsf.cli.files import writing
+from tcpsf.cli.file_checks import writing
 from tcpsf.cli.host import addresses_of, check_files, sender_names
 from tcpsf.cli.output import reason, say
 from tcpsf.cli.progress import bar

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 from tcpsf import _core
-from tcpsf.cli.files import refuse_if_taken, writing
+from tcpsf.cli.file_checks import refuse_if_taken, writing
 from tcpsf.cli.output import say, talk
 from tcpsf.cli.records import Writer, capturing, format_of, plainly, taken
 from tcpsf.cli.signals import handling

@@ -12,12 +12,12 @@ from typing import Any, Literal
 import click
 
 from tcpsf import _core
-from tcpsf.cli.files import refuse_if_taken, writing
+from tcpsf.cli.file_checks import refuse_if_taken, writing
 from tcpsf.cli.line_options import LINE_OPTIONS
 from tcpsf.cli.output import talk
 from tcpsf.errors import TcpsfError
 from tcpsf.pcap import plainly, staged
-from tcpsf.report import link as report
+from tcpsf.report import link_output as report
 from tcpsf.scenario import Scenario
 from tcpsf.staging import partial_file
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
 from tcpsf import _core
-from tcpsf.cli.files import writing
+from tcpsf.cli.file_checks import writing
 from tcpsf.cli.output import reason, talk
 from tcpsf.errors import OutputError, TcpsfError
 from tcpsf.staging import partial_file
@@ -28,7 +28,7 @@ class Source(Protocol):
         ...
 
 
-class Line(Protocol):
+class StatusLine(Protocol):
     """A status line, which has to be ended before other output is printed."""
 
     def end(self) -> None:
@@ -55,7 +55,7 @@ class Losses:
         """Count rows as written."""
         self._kept += rows
 
-    def warn(self, line: Line) -> None:
+    def warn(self, line: StatusLine) -> None:
         """Print a warning if rows have been lost, but only once."""
         if self._reason is not None and not self._warned:
             self._warned = True
@@ -186,7 +186,7 @@ def taken(source: Source) -> pl.DataFrame:
 
 
 @contextlib.contextmanager
-def capturing(path: Path, line: Line) -> Iterator[None]:
+def capturing(path: Path, line: StatusLine) -> Iterator[None]:
     """Print a warning if the capture's file cannot be written. The host continues without it."""
     try:
         yield

@@ -15,7 +15,7 @@ from tcpsf.cli.spool import Spool
 from tcpsf.cli.tables import TableWriter
 from tcpsf.errors import ScenarioError, TcpsfError
 from tcpsf.pcap import Pcap, standard_output
-from tcpsf.report import sim as report
+from tcpsf.report import sim_output as report
 from tcpsf.runs import Job, Progress, checked_seed, results_of
 from tcpsf.scenario import Scenario
 from tcpsf.summary import RunSummary, SummaryFold

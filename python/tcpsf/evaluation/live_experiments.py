@@ -18,9 +18,9 @@ from tcpsf.runs import Progress
 
 if TYPE_CHECKING:
     from tcpsf.live.experiment import Experiment
-    from tcpsf.live.result import Live, LiveStore
+    from tcpsf.live.experiment_result import Live, LiveStore
 
-Told = Callable[[Progress], None]
+ReportProgress = Callable[[Progress], None]
 
 
 class Measure(Protocol):
@@ -61,7 +61,7 @@ def measured(
     *,
     measure: Measure,
     store: LiveStore | None = None,
-    progress: Told | None = None,
+    progress: ReportProgress | None = None,
     found: Callable[[int], None] | None = None,
 ) -> dict[str, Live]:
     """Run the experiments that ``store`` does not have, and return the results of all by name.
@@ -83,7 +83,7 @@ def measured(
 
 
 def _told(
-    progress: Told | None, missing: Sequence[Experiment], number: int
+    progress: ReportProgress | None, missing: Sequence[Experiment], number: int
 ) -> Callable[[float], None]:
     """Convert the progress of one experiment into the progress of all."""
     total = sum(each.duration_s for each in missing)

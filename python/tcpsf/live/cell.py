@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpsf.errors import TcpsfError
-from tcpsf.live.clients import MOST, Plan, write_files
+from tcpsf.live.clients import MOST, FetchPlan, write_files
 from tcpsf.live.experiment import Experiment, PathLoss
+from tcpsf.live.experiment_result import DOCUMENTED, Live
 from tcpsf.live.inside import COMMANDS, end
 from tcpsf.live.kernel import Serving
-from tcpsf.live.result import DOCUMENTED, Live
 from tcpsf.live.sessions import Connections
 from tcpsf.scenario import BurstLoss, ByteLoss, LinearLoss, PacketLoss
 from tcpsf.staging import temporary_folder
@@ -130,7 +130,7 @@ def _prepare(experiment: Experiment, connections: Connections, folder: Path) -> 
     files.mkdir()
     write_files([size for each in connections.sizes for size in each], files)
     kernel, browsing = experiment.kernel, experiment.browsing
-    plan = Plan(
+    plan = FetchPlan(
         address=ADDRESS if kernel is None else "",
         port=PORT,
         starts_s=connections.starts_s,

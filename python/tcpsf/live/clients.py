@@ -1,6 +1,6 @@
 """Clients with the kernel's TCP: concurrent HTTP fetches, with a comparison of every byte.
 
-``python -m tcpsf.live.clients PLAN OUT`` reads a plan (`Plan` as JSON), makes its fetches and
+``python -m tcpsf.live.clients PLAN OUT`` reads a plan (`FetchPlan` as JSON), makes its fetches and
 writes a line of JSON for each fetch to OUT. Each fetch binds its own port, which identifies the
 server's record of the same connection.
 """
@@ -46,7 +46,7 @@ OUTSIDE = "TCPSF_LINK_OUTSIDE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class FetchPlan:
     """The fetches of a run, with their times and settings."""
 
     address: str
@@ -86,7 +86,7 @@ class Plan:
     """
 
     @classmethod
-    def from_json(cls, text: str) -> Plan:
+    def from_json(cls, text: str) -> FetchPlan:
         """Return the plan that `to_json` has converted."""
         return cls(**json.loads(text))
 
@@ -175,7 +175,7 @@ class _Connection:
 class Clients:
     """The clients of a plan, with one thread and one epoll, without blocking."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: FetchPlan) -> None:
         self._plan = plan
         self._address = plan.address or os.environ[OUTSIDE]
         self._poll = select.epoll()
@@ -457,7 +457,7 @@ def _is_ready(file: Path) -> bool:
 
 def main(arguments: Sequence[str]) -> int:
     """Make the fetches of a plan."""
-    plan = Plan.from_json(Path(arguments[0]).read_text(encoding="utf-8"))
+    plan = FetchPlan.from_json(Path(arguments[0]).read_text(encoding="utf-8"))
     raise_file_limit(len(plan.sizes))
     if plan.ready is not None and not _is_ready(Path(plan.ready)):
         sys.stderr.write(f"error: the server did not accept connections within {READY_S:g} s\n")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tcpsf.models._arguments import Array
-from tcpsf.models._sums import Sums
+from tcpsf.models._passage_sums import PassageSums
 from tcpsf.models.chain import State
 
 ALWAYS_FAST = 8
@@ -61,7 +61,7 @@ def solve(
     size: Array,
     returns: bool,
     everything: bool,
-) -> tuple[Sums, Callable[[], list[State]]]:
+) -> tuple[PassageSums, Callable[[], list[State]]]:
     """Compute the sums over a passage, and return a function that makes the chain's states.
 
     With ``returns``, the state TO sends a window of ``segments`` and may lead to itself. Without
@@ -117,7 +117,7 @@ def _with_recoveries(
     arrives: Array,
     rtt: Array,
     size: Array,
-) -> Sums:
+) -> PassageSums:
     """Add the windows above the first and all fast recoveries to the sums ``start``.
 
     ``start`` has the time in seconds, and the segments offered and delivered.
@@ -132,7 +132,7 @@ def _with_recoveries(
             time = time + recoveries * (rtt if number == 0 else 2.0 * rtt)
             offered = offered + recoveries
             delivered = delivered + recoveries * arrives
-    return Sums(
+    return PassageSums(
         time_s=time,
         offered=offered,
         delivered=delivered,

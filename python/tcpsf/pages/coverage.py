@@ -64,7 +64,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class CoverageEntry:
     """An entry of ``coverage.toml``."""
 
     what: str
@@ -77,12 +77,12 @@ class Listed:
 KINDS = ("only", "section", "part", "claim", "py", "sender", "option", "file", "doc")
 
 
-def listed() -> dict[str, tuple[Listed, ...]]:
+def listed() -> dict[str, tuple[CoverageEntry, ...]]:
     """Read the list, by paper."""
     content = resources.files("tcpsf.pages").joinpath("coverage.toml").read_text(encoding="utf-8")
     return {
         paper: tuple(
-            Listed(what, place, tuple(_names(names)), why)
+            CoverageEntry(what, place, tuple(_names(names)), why)
             for what, place, names, why in found["items"]
         )
         for paper, found in tomllib.loads(content).items()
@@ -227,7 +227,7 @@ def _place(source: str) -> str:
     return "not in the paper" if source.startswith(OWN) else source
 
 
-def _row(each: Listed) -> Item:
+def _row(each: CoverageEntry) -> Item:
     missing = [name for name in each.names if not exists(name)]
     if missing and not each.why:
         raise ValueError(

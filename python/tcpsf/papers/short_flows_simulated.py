@@ -32,7 +32,7 @@ RENO = "reno / full / iw=1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class TransferPoint:
     """One setting of the simulation; the default is the paper's."""
 
     size: int = SIZE
@@ -49,7 +49,7 @@ class Point:
     def segments(self) -> int:
         """Number of segments: the full ones and the last one.
 
-        >>> Point().segments
+        >>> TransferPoint().segments
         7
         """
         return math.ceil(self.size / self.mss)
@@ -125,7 +125,7 @@ def trials_in(seconds: int) -> int:
     return (seconds - TAIL_S) // SPACING_S
 
 
-def network(point: Point, assumed: Assumptions = TEXT, *, trials: int = TRIALS) -> Scenario:
+def network(point: TransferPoint, assumed: Assumptions = TEXT, *, trials: int = TRIALS) -> Scenario:
     """Return the scenario of a point: ``trials`` transfers, one every `SPACING_S` seconds."""
     back = point.loss if point.loss_back is None else point.loss_back
     hop: dict[str, Any] = {"rate": assumed.rate, "delay": f"{point.rtt / 4}s"}

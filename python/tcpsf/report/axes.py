@@ -37,7 +37,7 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
+class AxisScale:
     """An axis with fixed ends."""
 
     axis: Axis
@@ -88,14 +88,16 @@ class Scale:
                 yield Tick(place=found, label=label(step), decade=decade)
 
 
-def category(axis: Axis, values: Iterable[float | str]) -> Scale:
+def category(axis: Axis, values: Iterable[float | str]) -> AxisScale:
     """Category axis with every category that occurs, in the order of occurrence."""
-    return Scale(axis=axis, names=tuple(dict.fromkeys(name(value) for value in values)) or ("",))
+    return AxisScale(
+        axis=axis, names=tuple(dict.fromkeys(name(value) for value in values)) or ("",)
+    )
 
 
 def numeric(
     axis: Axis, values: Iterable[float], *, ticks: int, rounded: bool = False, zero: bool = False
-) -> Scale:
+) -> AxisScale:
     """Axis that contains all ``values`` and has about ``ticks`` ticks.
 
     An ``axis`` with ``low`` and ``high`` sets the ends. ``rounded`` widens the axis to round
@@ -115,7 +117,7 @@ def numeric(
             f"cannot draw the {axis.scale} axis `{axis.label}` from {low:g} to {high:g}",
             hint="`low` must be less than `high`" + (", and more than 0" if log else ""),
         )
-    return Scale(axis=axis, low=low, high=high, step=_step(low, high, ticks))
+    return AxisScale(axis=axis, low=low, high=high, step=_step(low, high, ticks))
 
 
 def name(value: float | str) -> str:

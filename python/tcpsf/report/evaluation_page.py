@@ -199,7 +199,7 @@ def _lines(figure: Figure, columns: Sequence[_Column], drawn: chart.Chart) -> It
         )
 
 
-def _at(x: float | str, scale: axes.Scale) -> float | str:
+def _at(x: float | str, scale: axes.AxisScale) -> float | str:
     """Identity of a position: a category's name, or the number."""
     return axes.name(x) if scale.names else x
 

@@ -20,7 +20,7 @@ VERDICTS = ("holds", "does not hold", "undecided")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link(Plain):
+class ListedExhibit(Plain):
     """A figure, table or drawing of a report."""
 
     title: str
@@ -38,13 +38,13 @@ class Entry(Plain):
     """
 
     key: str
-    links: tuple[Link, ...]
+    links: tuple[ListedExhibit, ...]
     verdicts: Mapping[str, int]
     """Number of claims that depend on the entry, by verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed(Plain):
+class ListedReport(Plain):
     """A report, or the reason why it was not made."""
 
     key: str
@@ -64,13 +64,13 @@ class Listed(Plain):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Paper(Plain):
+class ListedPaper(Plain):
     """A paper and its reports."""
 
     key: str
     title: str
     citations: tuple[str, ...]
-    parts: tuple[Listed, ...]
+    parts: tuple[ListedReport, ...]
 
     @property
     def verdicts(self) -> Mapping[str, int]:
@@ -85,7 +85,7 @@ class Index(Plain):
     version: str
     command: str
     scale: str
-    papers: tuple[Paper, ...]
+    papers: tuple[ListedPaper, ...]
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
@@ -128,16 +128,19 @@ def entries(report: Mapping[str, Any], page: str) -> tuple[Entry, ...]:
 KINDS = ("drawing", "figure", "table")
 
 
-def _links(report: Mapping[str, Any], page: str) -> Iterator[tuple[tuple[str, str], Link]]:
+def _links(report: Mapping[str, Any], page: str) -> Iterator[tuple[tuple[str, str], ListedExhibit]]:
     for section in report["sections"]:
         place = f"{page}#section-{section['key']}"
-        yield ("section", section["key"]), Link(title=section["title"], source="", place=place)
+        yield (
+            ("section", section["key"]),
+            ListedExhibit(title=section["title"], source="", place=place),
+        )
         for kind in KINDS:
             for each in section[f"{kind}s"]:
                 place = f"{page}#{kind}-{each['key']}"
                 yield (
                     (kind, each["key"]),
-                    Link(title=each["title"], source=each["source"], place=place),
+                    ListedExhibit(title=each["title"], source=each["source"], place=place),
                 )
 
 

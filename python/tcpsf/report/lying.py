@@ -72,7 +72,7 @@ def _ends(point: Point) -> Iterator[float]:
         yield from point.y.interval or (point.y.value,)
 
 
-def _grid(ticks: Sequence[axes.Tick], across: axes.Scale, height: float) -> Iterator[str]:
+def _grid(ticks: Sequence[axes.Tick], across: axes.AxisScale, height: float) -> Iterator[str]:
     wide, narrow = (axes.labelled(ticks, room) for room in (chart.WIDE, chart.NARROW / 2))
     for tick in ticks:
         x = f"{100 * tick.place:.2f}%"
@@ -88,7 +88,7 @@ def _grid(ticks: Sequence[axes.Tick], across: axes.Scale, height: float) -> Iter
 class _Layout:
     figure: Figure
     names: Sequence[str]
-    across: axes.Scale
+    across: axes.AxisScale
     styles: Sequence[marks.Style]
 
     @property

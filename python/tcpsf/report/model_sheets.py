@@ -15,7 +15,7 @@ from tcpsf.models import packet_discard as pd
 from tcpsf.models import short_flows as sf
 from tcpsf.models import smart_framing as small
 from tcpsf.report.chains import Chains, Named
-from tcpsf.report.model import LOSS, Column, Sheet, bar, line
+from tcpsf.report.sheet import LOSS, Column, Sheet, bar, line
 
 MELLIA = "Mellia et al. 2005, section V"
 CARDWELL = "Cardwell, Savage, Anderson 1998"
@@ -362,7 +362,7 @@ def _patterns(window: int, count: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.array(list(itertools.combinations(range(window), count)), dtype=np.float64)
 
 
-def best_framing(case: bf.Case, *, objective: bf.Objective, most_segments: int) -> Sheet:
+def best_framing(case: bf.ReplyCase, *, objective: bf.Objective, most_segments: int) -> Sheet:
     """Every policy and the best framing, in increasing order of time."""
     found = bf.compare(case, objective=objective, most_segments=most_segments)
     columns = (

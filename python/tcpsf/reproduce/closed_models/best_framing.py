@@ -9,7 +9,7 @@ import numpy as np
 from tcpsf.evaluation.data import Axis, Figure, Section
 from tcpsf.models import best_framing as bf
 from tcpsf.models.sender import Detection
-from tcpsf.report.model import line
+from tcpsf.report.sheet import line
 
 
 def section() -> Section:
@@ -44,7 +44,7 @@ def best_framing_figures() -> tuple[Figure, ...]:
 def _costs(sender: Detection, key: str, title: str) -> Figure:
     costs: dict[str, list[float]] = {}
     for exponent in EXPONENTS:
-        case = bf.Case(size=1200, rtt=0.05, loss=0.01, law=exponent, sender=sender)
+        case = bf.ReplyCase(size=1200, rtt=0.05, loss=0.01, law=exponent, sender=sender)
         for each in bf.compare(case):
             costs.setdefault(each.framing.name, []).append(1000.0 * (each.mean_s - each.lossless_s))
     groups = _alike(costs)

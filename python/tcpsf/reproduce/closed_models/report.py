@@ -6,7 +6,7 @@ Thresholds are the texts' own words. Nothing in these modules is random.
 from __future__ import annotations
 
 from tcpsf.evaluation.data import Report
-from tcpsf.report.model import report
+from tcpsf.report.sheet import report
 from tcpsf.reproduce.closed_models import best_framing, packet_discard, short_flows, small_window
 
 HEADLINE = (

@@ -9,13 +9,13 @@ import numpy as np
 from tcpsf.evaluation.data import Axis, Figure, Section
 from tcpsf.evaluation.judge import Finding, by_value, exact, is_below, is_exactly, is_within
 from tcpsf.models import short_flows as sf
-from tcpsf.report.model import line
-from tcpsf.reproduce.closed_models.claims import claim
+from tcpsf.report.sheet import line
+from tcpsf.reproduce.closed_models.finding import claim
 
 SIZES = tuple(float(each) for each in np.geomspace(1000, 256_000, 25).round())
 
 
-WAYS: dict[str, tuple[str, dict[str, float]]] = {
+ALTERNATIVES: dict[str, tuple[str, dict[str, float]]] = {
     "standard": ("standard", {}),
     "growth": ("growth by 2", {"ack_every": 1.0}),
     "window": ("initial window 3", {"initial_window": 3.0}),
@@ -59,7 +59,7 @@ def _figure() -> Figure:
         series=(
             *(
                 line(key, label, SIZES, _round_trips(SIZES, **changed))
-                for key, (label, changed) in WAYS.items()
+                for key, (label, changed) in ALTERNATIVES.items()
             ),
             line("ideal", "ideal", SIZES, [1.0] * len(SIZES)),
         ),
@@ -67,7 +67,7 @@ def _figure() -> Figure:
 
 
 def _alternatives_claims() -> Iterator[Finding]:
-    similar = [_round_trips(SIZES[-1], **WAYS[key][1])[0] for key in SIMILAR]
+    similar = [_round_trips(SIZES[-1], **ALTERNATIVES[key][1])[0] for key in SIMILAR]
     yield claim(
         "alike",
         "A larger window, four flows and a larger MSS differ by less than two round trips",
@@ -76,8 +76,10 @@ def _alternatives_claims() -> Iterator[Finding]:
         is_below(exact(max(similar) - min(similar)), 2.0, "round trips"),
     )
     long = np.geomspace(1000.0, 1e8, 500)
-    others = np.min([sf.lossless(long, rtt=RTT_S, **WAYS[key][1]) for key in SIMILAR], axis=0)
-    ahead = sf.lossless(long, rtt=RTT_S, **WAYS["growth"][1]) < others
+    others = np.min(
+        [sf.lossless(long, rtt=RTT_S, **ALTERNATIVES[key][1]) for key in SIMILAR], axis=0
+    )
+    ahead = sf.lossless(long, rtt=RTT_S, **ALTERNATIVES["growth"][1]) < others
     first = long[np.argmax(ahead)] / 1000
     yield claim(
         "fastest",

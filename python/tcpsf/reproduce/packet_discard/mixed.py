@@ -16,7 +16,7 @@ from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.papers.packet_discard import FIGURE_20, Mixed
 from tcpsf.papers.packet_discard_networks import MIXED
-from tcpsf.reproduce.packet_discard.exhibit import (
+from tcpsf.reproduce.packet_discard.exhibit_parts import (
     ABOUT,
     Setting,
     connections,

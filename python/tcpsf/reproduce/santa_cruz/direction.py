@@ -17,7 +17,7 @@ from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.evaluation.watch import Rows
 from tcpsf.models import santa_cruz as model
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.reproduce.santa_cruz.exhibit import TIME
+from tcpsf.reproduce.santa_cruz.exhibit_parts import TIME
 from tcpsf.result import Batch, Provenance
 from tcpsf.scenario import Greedy, Reorder, Samples, Scenario
 from tcpsf.summary import RunSummary
@@ -51,7 +51,7 @@ SAMPLES = Rows(
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class OneWayDelays:
     """Mean one-way delays of the traced packets of a run, minus the shortest delay.
 
     They cover the data on the forward path and the acknowledgments on the return path. The means
@@ -68,9 +68,9 @@ class Ways:
         """Return a text that identifies the data."""
         return f"1 {BEGINS_S}"
 
-    def fold(self) -> _WaysFold:
+    def fold(self) -> _OneWayDelaysFold:
         """Return the fold of a new run."""
-        return _WaysFold()
+        return _OneWayDelaysFold()
 
     def of(self, run: RunSummary) -> tuple[float, float]:
         """Return the means of the forward and the return path."""
@@ -78,7 +78,7 @@ class Ways:
         return kept["sender"], kept["receiver"]
 
 
-class _WaysFold:
+class _OneWayDelaysFold:
     def __init__(self) -> None:
         self._sent: dict[tuple[str, int, int], float] = {}
         self._ways: dict[str, list[tuple[float, float]]] = {"sender": [], "receiver": []}
@@ -111,7 +111,7 @@ def _above_the_least(ways: Sequence[tuple[float, float]]) -> float:
     return statistics.fmean(way - least for at, way in ways if at > BEGINS_S)
 
 
-WAYS = Ways()
+ONE_WAY_DELAYS = OneWayDelays()
 
 FIGURE_1 = ((0.0, 2.0, 4.0), (1.0, 3.0, 6.0))
 """Fig. 1: times of sending, arrival and acknowledgment of each of two packets.
@@ -142,7 +142,7 @@ DELAY = Axis(label="relative delay", unit="ms", scale="linear")
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class CongestedNetwork:
     """A network and the direction in which the congestion occurs."""
 
     key: str
@@ -177,14 +177,18 @@ def _late(link: str) -> Scenario:
 
 
 CONGESTED = (
-    Way("alone", "alone", _sampled(paper.basic(sender=SENDER.sender, spread="1s"))),
-    Way("there", "Reno beside it", _sampled(_beside())),
-    Way("back", "Reno on the return path", _sampled(paper.reverse(sender=SENDER.sender))),
+    CongestedNetwork("alone", "alone", _sampled(paper.basic(sender=SENDER.sender, spread="1s"))),
+    CongestedNetwork("there", "Reno beside it", _sampled(_beside())),
+    CongestedNetwork(
+        "back", "Reno on the return path", _sampled(paper.reverse(sender=SENDER.sender))
+    ),
 )
 REORDERED = (
-    Way("in-order", "in order", _sampled(paper.basic(sender=SENDER.sender, spread="1s"))),
-    Way("late-there", "late on the forward path", _sampled(_late("last"))),
-    Way("late-back", "late on the return path", _sampled(_late("last-back"))),
+    CongestedNetwork(
+        "in-order", "in order", _sampled(paper.basic(sender=SENDER.sender, spread="1s"))
+    ),
+    CongestedNetwork("late-there", "late on the forward path", _sampled(_late("last"))),
+    CongestedNetwork("late-back", "late on the return path", _sampled(_late("last-back"))),
 )
 
 
@@ -194,7 +198,7 @@ def exhibits() -> tuple[Exhibit, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Delays:
+class DirectionDelays:
     """Mean delays of one run, in milliseconds."""
 
     there: float
@@ -209,10 +213,10 @@ def _later(run: RunSummary, what: str, quantity: str) -> list[float]:
     ]
 
 
-def delays_of(run: RunSummary) -> Delays:
+def delays_of(run: RunSummary) -> DirectionDelays:
     """Return the sender's estimates of a run and the true values."""
-    there, back = WAYS.of(run)
-    return Delays(
+    there, back = ONE_WAY_DELAYS.of(run)
+    return DirectionDelays(
         there=1e3 * statistics.fmean(_later(run, FLOW, "forward_delay_s")),
         back=1e3 * statistics.fmean(_later(run, FLOW, "return_delay_s")),
         true_there=there,
@@ -220,7 +224,7 @@ def delays_of(run: RunSummary) -> Delays:
     )
 
 
-COLUMNS: tuple[tuple[str, Callable[[Delays], float]], ...] = (
+COLUMNS: tuple[tuple[str, Callable[[DirectionDelays], float]], ...] = (
     ("round trip", lambda found: found.there + found.back),
     ("relative delay, forward", lambda found: found.there),
     ("queueing of packets", lambda found: found.true_there),
@@ -230,7 +234,10 @@ COLUMNS: tuple[tuple[str, Callable[[Delays], float]], ...] = (
 
 
 def _direction() -> Exhibit:
-    cases = {each.key: Case(scenario=each.scenario, watches=(SAMPLES, WAYS)) for each in CONGESTED}
+    cases = {
+        each.key: Case(scenario=each.scenario, watches=(SAMPLES, ONE_WAY_DELAYS))
+        for each in CONGESTED
+    }
 
     def build(runs: Runs) -> Part:
         found = {key: [delays_of(run) for run in runs.of(wanted)] for key, wanted in cases.items()}
@@ -312,9 +319,9 @@ def _curves(run: RunSummary) -> Figure:
     )
 
 
-def _claims(found: Mapping[str, Sequence[Delays]]) -> Iterator[Finding]:
+def _claims(found: Mapping[str, Sequence[DirectionDelays]]) -> Iterator[Finding]:
     where = "section 3.1.1"
-    ways: tuple[tuple[str, str, Callable[[Delays], float]], ...] = (
+    ways: tuple[tuple[str, str, Callable[[DirectionDelays], float]], ...] = (
         ("there", "on the forward path", lambda run: run.there - run.true_there),
         ("back", "on the return path", lambda run: run.back - run.true_back),
     )

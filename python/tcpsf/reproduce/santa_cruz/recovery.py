@@ -18,7 +18,7 @@ from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.evaluation.watch import Rows
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.reproduce.santa_cruz.exhibit import unwatched
+from tcpsf.reproduce.santa_cruz.exhibit_parts import unwatched
 from tcpsf.scenario import MaskLoss, PacketLoss, Scenario
 from tcpsf.summary import RunSummary
 

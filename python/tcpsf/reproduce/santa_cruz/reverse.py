@@ -12,9 +12,9 @@ from tcpsf.evaluation.exhibit import Exhibit, Part
 from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.reproduce.santa_cruz.exhibit import (
+from tcpsf.reproduce.santa_cruz.exhibit_parts import (
     BySender,
-    Measured,
+    RunQuantities,
     case,
     delay,
     less_percent,
@@ -41,7 +41,7 @@ ALONE = "reno-alone"
 SHOWN_MS = 10
 """Delay of the access links in the runs of Fig. 11, in milliseconds."""
 
-BySplit = Mapping[tuple[str, int], Sequence[Measured]]
+BySplit = Mapping[tuple[str, int], Sequence[RunQuantities]]
 """Measurements by sender's key and delay of the access links."""
 
 
@@ -57,7 +57,7 @@ def exhibits() -> tuple[Exhibit, ...]:
     }
     alone = case(paper.basic(sender=paper.RENO.sender), once=True)
 
-    def read(runs: Runs, wanted: Case) -> list[Measured]:
+    def read(runs: Runs, wanted: Case) -> list[RunQuantities]:
         return [measured(run, rate_bps=paper.BOTTLENECK_BPS) for run in runs.of(wanted)]
 
     def split_runs(runs: Runs) -> BySplit:

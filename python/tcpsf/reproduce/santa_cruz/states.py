@@ -15,8 +15,8 @@ from tcpsf.evaluation.exhibit import Exhibit, Part, series
 from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.reproduce.santa_cruz.direction import CONGESTED, PACKET_MS, SECTION, Way
-from tcpsf.reproduce.santa_cruz.exhibit import WAITING
+from tcpsf.reproduce.santa_cruz.direction import CONGESTED, PACKET_MS, SECTION, CongestedNetwork
+from tcpsf.reproduce.santa_cruz.exhibit_parts import WAITING
 from tcpsf.reproduce.santa_cruz.queue_states import (
     DRAWN_S,
     EVERY_S,
@@ -39,7 +39,7 @@ DRAWN = ("alone", "back")
 """Networks in the figures."""
 
 
-def _scenario(way: Way) -> Scenario:
+def _scenario(way: CongestedNetwork) -> Scenario:
     beside = way.scenario.workload[1:]
     # Packets of the other flow on the access line delay those of the Santa Cruz flow.
     traced = tuple(each.name for each in beside if each.from_ == "a")
@@ -84,7 +84,7 @@ StatesByNetwork = Mapping[str, Sequence[StatesOfRun]]
 """Results of the runs, by the key of the network."""
 
 
-def _curves(way: Way, run: StatesOfRun) -> Figure:
+def _curves(way: CongestedNetwork, run: StatesOfRun) -> Figure:
     lines = [
         series(
             "queue",

@@ -17,7 +17,7 @@ from tcpsf.evaluation.exhibit import Exhibit, Part, series
 from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.papers import short_flows as paper
-from tcpsf.papers.short_flows_simulated import Assumptions, Point
+from tcpsf.papers.short_flows_simulated import Assumptions, TransferPoint
 from tcpsf.reproduce.short_flows.trials import Array, Setting, Trials
 
 SIZES = (4000, 8000, 16_000, 32_000, 64_000, 128_000)
@@ -33,7 +33,7 @@ FLOWS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class SendingMethod:
     """One sending method of Fig. 2."""
 
     key: str
@@ -50,9 +50,9 @@ class Way:
             setting.assumed, sender=sender, initial_window=self.window, ack_every=self.ack_every
         )
 
-    def point(self, size: int, loss: float) -> Point:
+    def point(self, size: int, loss: float) -> TransferPoint:
         """Return the transfer of each of its flows."""
-        return Point(size=size // self.flows, mss=self.mss, loss=loss)
+        return TransferPoint(size=size // self.flows, mss=self.mss, loss=loss)
 
     def case(self, setting: Setting, size: int, loss: float) -> Case:
         """Return the case of the method."""
@@ -74,13 +74,13 @@ def _setting(setting: Setting, loss: float) -> Setting:
     return setting if loss else replace(setting, trials=2 * FLOWS)
 
 
-STANDARD = Way(key="standard", label="standard")
-WINDOW = Way(key="window", label="initial window 3", window=3)
-PARALLEL = Way(key="flows", label=f"{FLOWS} flows", flows=FLOWS)
-LARGE = Way(key="mss", label="MSS 9000", mss=9000)
+STANDARD = SendingMethod(key="standard", label="standard")
+WINDOW = SendingMethod(key="window", label="initial window 3", window=3)
+PARALLEL = SendingMethod(key="flows", label=f"{FLOWS} flows", flows=FLOWS)
+LARGE = SendingMethod(key="mss", label="MSS 9000", mss=9000)
 WAYS = (
     STANDARD,
-    Way(key="growth", label="an ACK for each segment", ack_every=1),
+    SendingMethod(key="growth", label="an ACK for each segment", ack_every=1),
     WINDOW,
     PARALLEL,
     LARGE,
@@ -91,7 +91,7 @@ ALIKE_WAYS = (WINDOW, PARALLEL, LARGE)
 Equation (1) contains w, k and MSS only as a product.
 """
 
-LOSS = Point().loss
+LOSS = TransferPoint().loss
 Found = Mapping[tuple[str, int, float], Trials]
 
 
@@ -135,7 +135,7 @@ def _figure(found: Found, *, mean: bool) -> Figure:
     )
 
 
-def _along(found: Found, way: Way) -> Iterator[Trials]:
+def _along(found: Found, way: SendingMethod) -> Iterator[Trials]:
     for size in SIZES:
         yield found[way.key, size, LOSS]
 
@@ -187,7 +187,7 @@ def _claim(key: str, claim: str, published: str, judged: judge.Judged) -> Findin
 
 
 def _findings(found: Found) -> Iterator[Finding]:
-    rtt = Point().rtt
+    rtt = TransferPoint().rtt
     free = [found[way.key, JUDGED, 0.0].minimum().value for way in ALIKE_WAYS]
     apart = judge.exact((max(free) - min(free)) / rtt)
     yield _claim(

@@ -254,7 +254,7 @@ def _first(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
+class PhaseWatch:
     """Phases of every transfer, and the packets of the first one that has each phase."""
 
     size: int
@@ -271,13 +271,13 @@ class Watched:
         """Return a text that identifies the data."""
         return f"1 {self.size} {self.mss} {self.rtt}"
 
-    def fold(self) -> _Fold:
+    def fold(self) -> _PhaseFold:
         """Return the fold of a new run."""
-        return _Fold(self)
+        return _PhaseFold(self)
 
 
-class _Fold:
-    def __init__(self, of: Watched) -> None:
+class _PhaseFold:
+    def __init__(self, of: PhaseWatch) -> None:
         self._of = of
         self._packets: list[pl.DataFrame] = []
         self._repairs: dict[int, list[Repair]] = {}

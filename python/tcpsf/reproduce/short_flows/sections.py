@@ -12,19 +12,26 @@ from tcpsf.evaluation import judge
 from tcpsf.evaluation.data import OWN, Axis, Figure, Point, Row, Section, Series, Table, TableCell
 from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.live_experiments import counted, lost
-from tcpsf.live import measure
+from tcpsf.live import estimates
 from tcpsf.papers import short_flows as paper
-from tcpsf.report.model import line
+from tcpsf.report.sheet import line
 from tcpsf.reproduce.short_flows import fits
-from tcpsf.reproduce.short_flows.fits import Seen
-from tcpsf.reproduce.short_flows.transfer_cells import ADAPTIVE, LOSSY, PATHS, SENDERS, Cell, Sender
+from tcpsf.reproduce.short_flows.fits import PathTransfers
+from tcpsf.reproduce.short_flows.transfer_cells import (
+    ADAPTIVE,
+    LOSSY,
+    PATHS,
+    SENDERS,
+    PathAndSender,
+    Sender,
+)
 
 if TYPE_CHECKING:
-    from tcpsf.live.result import Live
+    from tcpsf.live.experiment_result import Live
 
-Cells = Mapping[Cell, "Live"]
-AllSeen = Mapping[Cell, Seen]
-Read = Callable[[Seen, fits.Model], stats.Estimate | None]
+Cells = Mapping[PathAndSender, "Live"]
+AllSeen = Mapping[PathAndSender, PathTransfers]
+Read = Callable[[PathTransfers, fits.PathModel], stats.Estimate | None]
 """A quantity of a cell and a model in a table of fits."""
 
 CURVE_BYTES = tuple(range(2000, paper.SIZES[-1] + 1, 2000))
@@ -76,7 +83,7 @@ def _kernel(cells: Cells) -> str:
 
 
 def _figure(host: paper.Host, found: AllSeen) -> Figure:
-    kernel, ours = (found[Cell(host=host, sender=sender)] for sender in SENDERS)
+    kernel, ours = (found[PathAndSender(host=host, sender=sender)] for sender in SENDERS)
     series = [
         _seen("kernel", "kernel, mean", kernel, stats.mean),
         _seen("kernel-median", "kernel, median", kernel, _median),
@@ -106,7 +113,10 @@ def _median(times: Sequence[float]) -> stats.Estimate:
 
 
 def _seen(
-    key: str, label: str, found: Seen, read: Callable[[Sequence[float]], stats.Estimate | None]
+    key: str,
+    label: str,
+    found: PathTransfers,
+    read: Callable[[Sequence[float]], stats.Estimate | None],
 ) -> Series:
     points = tuple(Point(x=middle, y=read(times)) for middle, times in fits.by_size(found))
     return Series(key=key, label=label, points=points)
@@ -273,8 +283,8 @@ def _findings(cells: Cells, found: AllSeen) -> Iterator[Finding]:
         yield from _losses(sender, found)
 
 
-def _on(hosts: tuple[paper.Host, ...], sender: Sender, found: AllSeen) -> dict[str, Seen]:
-    return {host.figure: found[Cell(host=host, sender=sender)] for host in hosts}
+def _on(hosts: tuple[paper.Host, ...], sender: Sender, found: AllSeen) -> dict[str, PathTransfers]:
+    return {host.figure: found[PathAndSender(host=host, sender=sender)] for host in hosts}
 
 
 def _as_the_text_says(sender: Sender, found: AllSeen) -> Iterator[Finding]:
@@ -313,7 +323,7 @@ def _as_the_text_says(sender: Sender, found: AllSeen) -> Iterator[Finding]:
 def _acknowledgments(cells: Cells, found: AllSeen) -> Iterator[Finding]:
     where = f"{paper.SHORT}, {ADAPTIVE.figure}"
     adaptive, delayed = (
-        {sender: Cell(host=ADAPTIVE, sender=sender, acks=acks) for sender in SENDERS}
+        {sender: PathAndSender(host=ADAPTIVE, sender=sender, acks=acks) for sender in SENDERS}
         for acks in ("kernel", "delayed")
     )
     for sender in SENDERS:
@@ -335,7 +345,7 @@ def _acknowledgments(cells: Cells, found: AllSeen) -> Iterator[Finding]:
         judged=judge.is_above(stats.apart(*tighter), 0.0, ""),
     )
     ratio = stats.quotient(
-        *(measure.completion_s(cells[each["kernel"]].answered) for each in (delayed, adaptive))
+        *(estimates.completion_s(cells[each["kernel"]].answered) for each in (delayed, adaptive))
     )
     yield judge.finding(
         key="fig-17-kernel-counts-segments",
@@ -364,7 +374,7 @@ def _acknowledgments(cells: Cells, found: AllSeen) -> Iterator[Finding]:
 def _losses(sender: Sender, found: AllSeen) -> Iterator[Finding]:
     who = NAMED[sender]
     last = paper.HOSTS[-1]
-    wide = found[Cell(host=last, sender=sender)]
+    wide = found[PathAndSender(host=last, sender=sender)]
     parts = [fits.spread(wide, where) for where in (wide.lossy, wide.clean)]
     yield judge.finding(
         key=f"fig-20-variance-{sender}",

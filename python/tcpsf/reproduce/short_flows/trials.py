@@ -23,7 +23,14 @@ from tcpsf.errors import TcpsfError
 from tcpsf.evaluation.judge import exact
 from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.models import short_flows as sf
-from tcpsf.papers.short_flows_simulated import CLOSEST, TEXT, TRIALS, Assumptions, Point, network
+from tcpsf.papers.short_flows_simulated import (
+    CLOSEST,
+    TEXT,
+    TRIALS,
+    Assumptions,
+    TransferPoint,
+    network,
+)
 from tcpsf.result import Batch, Provenance
 from tcpsf.summary import RunSummary
 
@@ -267,32 +274,32 @@ class Setting:
         """Return the assumptions of these readings."""
         return READ[self.readings]
 
-    def case(self, point: Point, assumed: Assumptions | None = None) -> Case:
+    def case(self, point: TransferPoint, assumed: Assumptions | None = None) -> Case:
         """Return the case of a point."""
         scenario = network(point, assumed or self.assumed, trials=self.trials)
         return Case(scenario=scenario, watches=(KEPT,), classes=False)
 
     def seen(
         self,
-        point: Point,
+        point: TransferPoint,
         runs: Runs,
         assumed: Assumptions | None = None,
         *,
         at_sender: bool = False,
-    ) -> Seen:
+    ) -> PointTrials:
         """Return a point's trials with its models; ``at_sender`` as for `Trials.of`."""
         wanted = assumed or self.assumed
         trials = Trials.of(
             runs.of(self.case(point, wanted)), name=f"{point} {wanted}", at_sender=at_sender
         )
-        return Seen(point=point, assumed=wanted, trials=trials)
+        return PointTrials(point=point, assumed=wanted, trials=trials)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class PointTrials:
     """A point with its trials and its models."""
 
-    point: Point
+    point: TransferPoint
     assumed: Assumptions
     trials: Trials
 
@@ -301,7 +308,9 @@ class Seen:
         return closed(self.point, number, self.assumed, rto=rto)
 
 
-def closed(point: Point, number: Model, assumed: Assumptions, *, rto: float | None = None) -> float:
+def closed(
+    point: TransferPoint, number: Model, assumed: Assumptions, *, rto: float | None = None
+) -> float:
     """Return a model's time of a point, in seconds."""
     path: dict[str, Any] = {
         "rtt": point.rtt,
@@ -319,12 +328,12 @@ def closed(point: Point, number: Model, assumed: Assumptions, *, rto: float | No
     return float(sf.short_flow(point.size, point.loss, rto=timer, **path, **window))
 
 
-def fitted(points: Sequence[Seen]) -> list[Seen]:
+def fitted(points: Sequence[PointTrials]) -> list[PointTrials]:
     """Return the points over which fits are taken."""
     return [seen for seen in points if seen.assumed.lone_segments or seen.point.segments > 1]
 
 
-def off(points: Sequence[Seen], models: Sequence[float]) -> stats.Estimate | None:
+def off(points: Sequence[PointTrials], models: Sequence[float]) -> stats.Estimate | None:
     """Mean over the points of |ln(model/median)|; ``None`` without points."""
     told = np.log(np.asarray(models))[:, np.newaxis]
     return (
@@ -335,7 +344,7 @@ def off(points: Sequence[Seen], models: Sequence[float]) -> stats.Estimate | Non
 
 
 def nearer(
-    points: Sequence[Seen], ours: Sequence[float], theirs: Sequence[float]
+    points: Sequence[PointTrials], ours: Sequence[float], theirs: Sequence[float]
 ) -> stats.Estimate | None:
     """Decrease of the mean |ln(model/median)| from the second model to the first."""
     a, b = (np.log(np.asarray(each))[:, np.newaxis] for each in (ours, theirs))
@@ -346,7 +355,7 @@ def nearer(
     )
 
 
-def off_minimum(points: Sequence[Seen], models: Sequence[float]) -> stats.Estimate | None:
+def off_minimum(points: Sequence[PointTrials], models: Sequence[float]) -> stats.Estimate | None:
     """Mean over the points of |ln(model/minimum time)|.
 
     The value is exact if each minimum time is that of undisturbed trials.
@@ -360,7 +369,7 @@ def off_minimum(points: Sequence[Seen], models: Sequence[float]) -> stats.Estima
     return exact(value)
 
 
-def of_medians(points: Sequence[Seen], function: Callable[[Array], Array]) -> stats.Estimate:
+def of_medians(points: Sequence[PointTrials], function: Callable[[Array], Array]) -> stats.Estimate:
     """Estimate a function of the points' medians.
 
     The function takes an array with one row per point, and returns one value per column.
@@ -369,7 +378,7 @@ def of_medians(points: Sequence[Seen], function: Callable[[Array], Array]) -> st
     return stats.resampled(float(found[0]), found[1:].tolist(), _least(points))
 
 
-def _least(points: Sequence[Seen]) -> int:
+def _least(points: Sequence[PointTrials]) -> int:
     return min(len(seen.trials) for seen in points)
 
 

@@ -14,8 +14,8 @@ from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Runs
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_figures as figures
-from tcpsf.reproduce import measure
-from tcpsf.reproduce.smart_framing.exhibit import JOURNAL, Setting, by_variant
+from tcpsf.reproduce import web_runs
+from tcpsf.reproduce.smart_framing.exhibit_parts import JOURNAL, Setting, by_variant
 from tcpsf.runs import run
 from tcpsf.summary import RunSummary, Totals, mean_of
 
@@ -54,7 +54,7 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
     )
 
 
-class Cost(NamedTuple):
+class HeaderOverhead(NamedTuple):
     """Header overhead of a sender without loss."""
 
     segments: int
@@ -72,7 +72,7 @@ def _overhead(
     rows = []
     for variant in paper.VARIANTS:
         cost, published = costs[variant.key], figures.OVERHEAD[variant.key]
-        totals = measure.each(busy[variant.key])
+        totals = web_runs.each(busy[variant.key])
         cells = (
             TableCell(
                 ours=judge.exact(cost.segments),
@@ -112,7 +112,7 @@ def _overhead(
     return Part(tables=(table,), findings=tuple(_claims(costs)))
 
 
-def _claims(costs: Mapping[str, Cost]) -> Iterator[Finding]:
+def _claims(costs: Mapping[str, HeaderOverhead]) -> Iterator[Finding]:
     for variant in paper.VARIANTS:
         cost, published = costs[variant.key], figures.OVERHEAD[variant.key]
         yield judge.finding(
@@ -157,10 +157,10 @@ def _claims(costs: Mapping[str, Cost]) -> Iterator[Finding]:
     )
 
 
-def _cost(variant: paper.Variant, runs: Sequence[RunSummary]) -> Cost:
-    (totals,) = measure.each(runs)
+def _cost(variant: paper.Variant, runs: Sequence[RunSummary]) -> HeaderOverhead:
+    (totals,) = web_runs.each(runs)
     segments = 100.0 * totals.segments / totals.sent_bytes if totals.sent_bytes else 0.0
-    return Cost(
+    return HeaderOverhead(
         segments=_regime_segments(variant),
         one_header=segments * figures.HEADER_BYTES,
         both_headers=segments * BOTH_HEADERS,

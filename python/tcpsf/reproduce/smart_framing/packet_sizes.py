@@ -34,9 +34,9 @@ class PacketSizes:
         """Return a text that identifies the data."""
         return f"1, {self.full}"
 
-    def fold(self) -> _Fold:
+    def fold(self) -> _PacketSizesFold:
         """Return the fold of a new run."""
-        return _Fold(self)
+        return _PacketSizesFold(self)
 
     def of(self, run: RunSummary) -> Fate:
         """Return the stored statistics of a run."""
@@ -65,7 +65,7 @@ class Fate:
         return self.full_packets + self.small_packets
 
 
-class _Fold:
+class _PacketSizesFold:
     def __init__(self, of: PacketSizes) -> None:
         self._of = of
         self._fate = Fate()

@@ -15,7 +15,7 @@ from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Runs
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_advantages as settings
-from tcpsf.reproduce.smart_framing.exhibit import DRAFT, FRAMED, Setting
+from tcpsf.reproduce.smart_framing.exhibit_parts import DRAFT, FRAMED, Setting
 from tcpsf.reproduce.smart_framing.single_run import exact_rows, once
 
 QUARTERS = 4

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tcpsf.evaluation.plan import Case
 from tcpsf.evaluation.watch import Rows
-from tcpsf.reproduce.smart_framing.exhibit import Setting
+from tcpsf.reproduce.smart_framing.exhibit_parts import Setting
 from tcpsf.scenario import Scenario
 from tcpsf.summary import RunSummary
 

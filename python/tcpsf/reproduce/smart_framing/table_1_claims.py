@@ -13,7 +13,7 @@ from tcpsf.evaluation import judge
 from tcpsf.evaluation.judge import Finding, Judged
 from tcpsf.evaluation.ranges import Verdict
 from tcpsf.papers import smart_framing as paper
-from tcpsf.reproduce import measure
+from tcpsf.reproduce import web_runs
 from tcpsf.summary import Totals, fast_percent, total
 
 ByClass = Mapping[str, Sequence[Sequence[Totals]]]
@@ -137,7 +137,7 @@ def _gain(variant: paper.Variant, classes: range, totals: ByClass) -> stats.Esti
     """
     pair = (totals[variant.key], totals[paper.CLASSIC.key])
     ours, theirs = (
-        measure.mean_times([by_class[number - 1] for number in classes]) for by_class in pair
+        web_runs.mean_times([by_class[number - 1] for number in classes]) for by_class in pair
     )
     return None if ours is None or theirs is None else stats.gain(ours, theirs)
 

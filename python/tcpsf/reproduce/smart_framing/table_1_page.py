@@ -21,7 +21,7 @@ from tcpsf.evaluation.data import (
 from tcpsf.papers import smart_framing as paper
 from tcpsf.report.evaluation_page import page
 from tcpsf.reproduce.smart_framing import table_1_text
-from tcpsf.reproduce.smart_framing.table_1 import Cell, Table1
+from tcpsf.reproduce.smart_framing.table_1 import ClassResult, Table1
 
 SOURCE = "Mellia et al. 2005, Table I"
 ABOUT = (
@@ -157,10 +157,10 @@ def _by_class(
     title: str,
     caption: str,
     unit: str,
-    ours: Callable[[Cell], stats.Estimate | None],
-    theirs: Callable[[paper.Cell], float | None],
+    ours: Callable[[ClassResult], stats.Estimate | None],
+    theirs: Callable[[paper.PublishedCell], float | None],
 ) -> Table:
-    def cell(found: Cell) -> TableCell:
+    def cell(found: ClassResult) -> TableCell:
         published = None if found.published is None else theirs(found.published)
         return TableCell(ours=ours(found), published=published, unit=unit)
 

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any, Literal
 from tcpsf.errors import TcpsfError
 from tcpsf.evaluation.conclusion import conclude
 from tcpsf.evaluation.data import Report
-from tcpsf.evaluation.live_experiments import Measure, Started, Told, conditions, measured
+from tcpsf.evaluation.live_experiments import Measure, ReportProgress, Started, conditions, measured
 from tcpsf.live.experiment import Acks, Experiment, PathLoss, Through
 from tcpsf.live.sessions import Browsing
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_testbed as testbed
 from tcpsf.reproduce.smart_framing.testbed_checks import beside_simulator
-from tcpsf.reproduce.smart_framing.testbed_read import Cell, Which
+from tcpsf.reproduce.smart_framing.testbed_read import PathResult, Which
 from tcpsf.reproduce.smart_framing.testbed_report import HEADLINE, section
 from tcpsf.runs import run
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from tcpsf.live.result import Live, LiveStore
+    from tcpsf.live.experiment_result import Live, LiveStore
 
 SENDERS = tuple(variant.sender for variant in paper.VARIANTS)
 
@@ -217,7 +217,7 @@ ROLES: Mapping[Through, str] = {
 """Description of the hosts' roles, for the report's subtitle."""
 
 
-def setting_name(setting: testbed.Setting) -> str:
+def setting_name(setting: testbed.LinkSetting) -> str:
     """Return the label of a row of Table III."""
     return f"{setting.drop:.2f}, {setting.latency_ms} ms"
 
@@ -227,9 +227,9 @@ def evaluate(
     *,
     measure: Measure,
     store: LiveStore | None = None,
-    progress: Told | None = None,
+    progress: ReportProgress | None = None,
     found: Callable[[int], None] | None = None,
-) -> tuple[Report, Mapping[str, Cell]]:
+) -> tuple[Report, Mapping[str, PathResult]]:
     """Run the experiments that ``store`` does not have, simulate them, and report on all.
 
     See `live_experiments.measured`.
@@ -239,7 +239,7 @@ def evaluate(
         wanted.experiments, measure=measure, store=store, progress=progress, found=found
     )
     cells = {
-        name: Cell(live=live, simulated=_simulated(live, wanted.scale.simulated))
+        name: PathResult(live=live, simulated=_simulated(live, wanted.scale.simulated))
         for name, live in lives.items()
     }
     compared = (
@@ -263,7 +263,7 @@ def evaluate(
 
 
 def _simulated(live: Live, count: int) -> dict[str, pl.DataFrame]:
-    """Simulate the same path for each sender; return the columns that `live.measure` reads."""
+    """Simulate the same path for each sender; return the columns that `live.estimates` reads."""
     import polars as pl
 
     if live.experiment.objects > 1 or live.experiment.through == "proxy":

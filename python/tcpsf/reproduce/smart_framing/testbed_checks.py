@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from tcpsf import stats
 from tcpsf.evaluation import judge
 from tcpsf.evaluation.data import OWN, Row, Section, Table, TableCell
-from tcpsf.live import measure
+from tcpsf.live import estimates
 from tcpsf.papers import smart_framing as paper
-from tcpsf.reproduce.smart_framing.testbed_read import Cells, Which
+from tcpsf.reproduce.smart_framing.testbed_read import PathResults, Which
 
 NEAR_PERCENT = 5.0
 """Tolerance in percentage points between the simulated and the live %FR."""
@@ -20,16 +20,16 @@ SHORT = {variant.key: variant.label.split("-")[0] for variant in paper.VARIANTS}
 """Short labels of the variants: Classic, VS and FS."""
 
 
-def beside_simulator(which: Which, cells: Cells) -> Section:
+def beside_simulator(which: Which, cells: PathResults) -> Section:
     """Compare the simulator's %FR and completion times with the live ones."""
     rows = []
     shares: dict[str, stats.Estimate | None] = {}
     times: dict[str, stats.Estimate | None] = {}
     for name, cell in cells.items():
         for v in paper.VARIANTS:
-            live, simulated = measure.of(cell.live.answered, v.sender), cell.simulated[v.sender]
-            fast = measure.fast_percent(live), measure.fast_percent(simulated)
-            time = measure.completion_s(live), measure.completion_s(simulated)
+            live, simulated = estimates.of(cell.live.answered, v.sender), cell.simulated[v.sender]
+            fast = estimates.fast_percent(live), estimates.fast_percent(simulated)
+            time = estimates.completion_s(live), estimates.completion_s(simulated)
             where = f"{name}, {SHORT[v.key]}"
             shares[where] = stats.apart(*fast)
             found = stats.quotient(*time)

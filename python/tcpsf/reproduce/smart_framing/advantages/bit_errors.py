@@ -11,9 +11,9 @@ from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Runs
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_advantages as settings
-from tcpsf.reproduce import measure
+from tcpsf.reproduce import web_runs
 from tcpsf.reproduce.smart_framing.advantages import SECTION
-from tcpsf.reproduce.smart_framing.exhibit import FRAMED, JOURNAL, Setting
+from tcpsf.reproduce.smart_framing.exhibit_parts import FRAMED, JOURNAL, Setting
 from tcpsf.summary import RunSummary
 
 ByRate = Mapping[str, Mapping[float, Sequence[RunSummary]]]
@@ -63,7 +63,7 @@ def _figure(made: ByRate) -> Figure:
                 variant.key,
                 variant.label,
                 [f"{rate:g}" for rate in settings.BIT_ERROR_RATES],
-                [measure.mean_time(each) for each in made[variant.key].values()],
+                [web_runs.mean_time(each) for each in made[variant.key].values()],
             )
             for variant in paper.VARIANTS
         ),
@@ -73,7 +73,7 @@ def _figure(made: ByRate) -> Figure:
 def _claims(made: ByRate) -> Iterator[Finding]:
     for variant in FRAMED:
         gains = {
-            f"{rate:g}": measure.gain(made[variant.key][rate], made["classic"][rate])
+            f"{rate:g}": web_runs.gain(made[variant.key][rate], made["classic"][rate])
             for rate in settings.BIT_ERROR_RATES
         }
         yield judge.finding(

@@ -15,10 +15,10 @@ from tcpsf.evaluation.exhibit import Exhibit, Part
 from tcpsf.evaluation.judge import Finding
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_advantages as settings
-from tcpsf.reproduce import measure
+from tcpsf.reproduce import web_runs
 from tcpsf.reproduce.smart_framing.advantages import SECTION
-from tcpsf.reproduce.smart_framing.advantages.small_window import small_window_payloads
-from tcpsf.reproduce.smart_framing.exhibit import DRAFT, FRAMED, JOURNAL, Setting, by_variant
+from tcpsf.reproduce.smart_framing.advantages.small_window_segments import small_window_payloads
+from tcpsf.reproduce.smart_framing.exhibit_parts import DRAFT, FRAMED, JOURNAL, Setting, by_variant
 from tcpsf.summary import RunSummary, Totals, mean_of
 
 LITTLE_PERCENT = 5.0
@@ -49,7 +49,7 @@ def _payload(totals: Totals) -> float:
 
 
 def _by_payload(one: RunSummary, above: Callable[[Totals], float], factor: float) -> float:
-    totals = measure.short_flows(one)
+    totals = web_runs.short_flows(one)
     return factor * above(totals) / _payload(totals)
 
 
@@ -61,7 +61,7 @@ def _offered(of_run: RunSummary) -> float:
 
 def _copy_bytes(one: RunSummary) -> float:
     """Mean payload of a retransmitted segment."""
-    totals = measure.short_flows(one)
+    totals = web_runs.short_flows(one)
     return totals.retransmitted_bytes / max(1, totals.retransmitted_segments)
 
 
@@ -103,7 +103,7 @@ def _costs_part(runs: BySender) -> Part:
 
 
 def _row(variant: paper.Variant, runs: Sequence[RunSummary], regime_percent: float) -> Row:
-    totals = measure.each(runs)
+    totals = web_runs.each(runs)
     retransmitted_percent = mean_of(totals, lambda t: t.retransmitted_bytes, _payload, 100.0)
     retransmitted_segment = mean_of(
         totals, lambda t: t.retransmitted_bytes, lambda t: t.retransmitted_segments
@@ -114,7 +114,7 @@ def _row(variant: paper.Variant, runs: Sequence[RunSummary], regime_percent: flo
         (stats.mean([_offered(one) for one in runs]), None, "packets/s"),
         (mean_of(totals, _handled, _payload, 1e3), None, "segments/kB"),
         (judge.exact(regime_percent), DRAFT_OVERHEAD[variant.key], "%"),
-        (stats.mean(measure.greedy_mbps(runs)), None, "Mb/s"),
+        (stats.mean(web_runs.greedy_mbps(runs)), None, "Mb/s"),
     )
     return Row(
         label=variant.label,
@@ -193,7 +193,7 @@ def _framed_claims(
     variant: paper.Variant, ours: Sequence[RunSummary], classic: Sequence[RunSummary]
 ) -> Iterator[Finding]:
     for each in DIFFERENCES:
-        found = measure.paired([each.of(one) for one in ours], [each.of(one) for one in classic])
+        found = web_runs.paired([each.of(one) for one in ours], [each.of(one) for one in classic])
         yield judge.finding(
             key=f"{each.key}-{variant.key}",
             claim=f"{variant.label} {each.claim} (difference to Classic)",
@@ -208,7 +208,7 @@ def _framed_claims(
         source="section VIII",
         published="little or none",
         judged=judge.is_below(
-            measure.paired(measure.greedy_mbps(ours), measure.greedy_mbps(classic), stats.gain),
+            web_runs.paired(web_runs.greedy_mbps(ours), web_runs.greedy_mbps(classic), stats.gain),
             LITTLE_PERCENT,
             "%",
         ),

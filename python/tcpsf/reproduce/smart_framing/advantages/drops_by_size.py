@@ -13,10 +13,10 @@ from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_advantages as settings
-from tcpsf.reproduce import measure
+from tcpsf.reproduce import web_runs
 from tcpsf.reproduce.smart_framing.advantages import SECTION
-from tcpsf.reproduce.smart_framing.advantages.small_window import small_window_payloads
-from tcpsf.reproduce.smart_framing.exhibit import FRAMED, JOURNAL, Setting, by_variant
+from tcpsf.reproduce.smart_framing.advantages.small_window_segments import small_window_payloads
+from tcpsf.reproduce.smart_framing.exhibit_parts import FRAMED, JOURNAL, Setting, by_variant
 from tcpsf.reproduce.smart_framing.packet_sizes import Fate, PacketSizes
 
 SIZES = PacketSizes(workload=paper.WEB, full=settings.MSS)
@@ -111,7 +111,7 @@ def _size_claims(
     bursts = {key: [one.packets / one.bursts for one in of] for key, of in fates.items()}
     for variant in FRAMED:
         of = fates[variant.key]
-        bias = measure.paired(
+        bias = web_runs.paired(
             [100.0 * one.full_dropped / max(1, one.full_packets) for one in of],
             [100.0 * one.small_dropped / max(1, one.small_packets) for one in of],
         )
@@ -130,7 +130,7 @@ def _size_claims(
             source="section VI",
             published="above 0",
             judged=judge.is_above(
-                measure.paired(bursts[variant.key], bursts["classic"]), 0.0, "packets"
+                web_runs.paired(bursts[variant.key], bursts["classic"]), 0.0, "packets"
             ),
         )
     yield judge.finding(

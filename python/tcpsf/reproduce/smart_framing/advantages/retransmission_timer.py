@@ -13,7 +13,7 @@ from tcpsf.evaluation.plan import Runs
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_advantages as settings
 from tcpsf.reproduce.smart_framing.advantages import SECTION
-from tcpsf.reproduce.smart_framing.exhibit import DRAFT, FRAMED, JOURNAL, Setting
+from tcpsf.reproduce.smart_framing.exhibit_parts import DRAFT, FRAMED, JOURNAL, Setting
 from tcpsf.reproduce.smart_framing.single_run import exact_rows, once
 
 EVERY_ACK = {"every ACK": True, "one a window": False}

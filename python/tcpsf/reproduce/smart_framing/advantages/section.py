@@ -13,7 +13,7 @@ from tcpsf.reproduce.smart_framing.advantages.delayed_acks import delayed_acks
 from tcpsf.reproduce.smart_framing.advantages.drops_by_size import drops_by_size
 from tcpsf.reproduce.smart_framing.advantages.pipelining import pipelining
 from tcpsf.reproduce.smart_framing.advantages.retransmission_timer import retransmission_timer
-from tcpsf.reproduce.smart_framing.exhibit import Setting
+from tcpsf.reproduce.smart_framing.exhibit_parts import Setting
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:

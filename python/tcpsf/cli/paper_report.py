@@ -22,7 +22,7 @@ from tcpsf.reproduce import packet_discard as packet_discard_paper
 from tcpsf.reproduce import santa_cruz as santa_cruz_paper
 from tcpsf.reproduce import short_flows as short_flows_paper
 from tcpsf.reproduce import smart_framing as smart_framing_papers
-from tcpsf.reproduce.smart_framing.exhibit import Readings
+from tcpsf.reproduce.smart_framing.exhibit_parts import Readings
 from tcpsf.runs import checked_seed
 
 DATA = "data"

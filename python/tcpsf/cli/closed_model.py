@@ -15,8 +15,8 @@ from tcpsf.report.chains import SOURCE
 from tcpsf.report.chains import as_text as chains_as_text
 from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_findings
-from tcpsf.report.model import Sheet, as_text
-from tcpsf.report.model import report as make_report
+from tcpsf.report.sheet import Sheet, as_text
+from tcpsf.report.sheet import report as make_report
 
 PAGE = "model.html"
 
@@ -89,7 +89,7 @@ def best_framing(*, sender: str, rto: float, rto_min: float, **arguments: Any) -
     detection = bf.linux(rtt=arguments["rtt"], rto_min=rto_min) if rack else bf.duplicates(rto=rto)
     objective, most = arguments.pop("objective"), arguments.pop("most_segments")
     arguments["window_counts"] = arguments["window_counts"] or ("packets" if rack else "bytes")
-    case = bf.Case(sender=detection, **arguments)
+    case = bf.ReplyCase(sender=detection, **arguments)
     return model_sheets.best_framing(case, objective=objective, most_segments=most)
 
 

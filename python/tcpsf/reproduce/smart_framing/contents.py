@@ -34,7 +34,7 @@ from tcpsf.reproduce.smart_framing import (
 )
 from tcpsf.reproduce.smart_framing import draft as draft_exhibits
 from tcpsf.reproduce.smart_framing.advantages import section as advantages
-from tcpsf.reproduce.smart_framing.exhibit import Readings, Setting
+from tcpsf.reproduce.smart_framing.exhibit_parts import Readings, Setting
 
 SCALES = {
     "quick": Scale("quick", 4, "600s", paper.WARM_UP),

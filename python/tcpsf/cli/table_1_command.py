@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from tcpsf.cli.evaluation import write
 from tcpsf.cli.output import MARK, put_json, results_folder, say, talk
+from tcpsf.cli.paper_report import write
 from tcpsf.cli.progress import bar
 from tcpsf.cli.setting import parsed
 from tcpsf.papers import smart_framing as paper

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from tcpsf import __version__
-from tcpsf.cli.evaluation import made, write
 from tcpsf.cli.output import MARK, Workshop, put_json, say, talk
+from tcpsf.cli.paper_report import made, write
 from tcpsf.errors import TcpsfError
 from tcpsf.report import index as report_index
-from tcpsf.report.index import Index, Listed, Paper, as_text, entries, summed, told
+from tcpsf.report.index import Index, ListedPaper, ListedReport, as_text, entries, summed, told
 from tcpsf.reproduce import catalogue
-from tcpsf.reproduce.catalogue import Part
+from tcpsf.reproduce.catalogue import CataloguedReport
 
 PAGE = "index.html"
 PROXIED = "-proxy"
@@ -55,7 +55,7 @@ def command(
         command=_command(full=full, live=live, only=only, seed=seed),
         scale="full" if full else "quick",
         papers=tuple(
-            Paper(
+            ListedPaper(
                 key=paper.key,
                 title=paper.title,
                 citations=paper.citations,
@@ -80,13 +80,13 @@ def _command(*, full: bool, live: bool, only: Sequence[str], seed: int) -> str:
     return " ".join(words)
 
 
-def _line(listed: Listed) -> str:
+def _line(listed: ListedReport) -> str:
     if listed.status == "not run":
         return f"not run: {listed.reason}"
     return f"{told(listed.verdicts)}; {listed.seconds:.0f} s"
 
 
-def _listed(part: Part, out: Path, *, live: bool, **how: Any) -> Listed:
+def _listed(part: CataloguedReport, out: Path, *, live: bool, **how: Any) -> ListedReport:
     """Make a report in its folder below ``out``, and return its entry in the index."""
     began = time.monotonic()
     folder = out / part.key
@@ -106,7 +106,7 @@ def _listed(part: Part, out: Path, *, live: bool, **how: Any) -> Listed:
         if reason
         else entries(json_format.loads((folder / "report.json").read_bytes()), f"{part.key}/{page}")
     )
-    return Listed(
+    return ListedReport(
         key=part.key,
         paper=part.paper,
         kind=part.kind,
@@ -122,13 +122,13 @@ def _listed(part: Part, out: Path, *, live: bool, **how: Any) -> Listed:
 
 
 def _simulated(
-    part: Part, folder: Path, page: str, *, full: bool, seed: int, workers: int | None
+    part: CataloguedReport, folder: Path, page: str, *, full: bool, seed: int, workers: int | None
 ) -> None:
     wanted = catalogue.prepare(part.paper, scale="full" if full else "quick", seed=seed)
     made(wanted, page, workers=workers, out=folder, force=True)
 
 
-def _closed(part: Part, folder: Path, page: str, **_how: Any) -> None:
+def _closed(part: CataloguedReport, folder: Path, page: str, **_how: Any) -> None:
     from tcpsf.reproduce.closed_models.report import model_section
 
     workshop = Workshop(folder, replace=True)
@@ -136,9 +136,9 @@ def _closed(part: Part, folder: Path, page: str, **_how: Any) -> None:
         write(model_section(part.section or "", command=f"tcpsf {part.words}"), staging, page)
 
 
-def _measured(part: Part, folder: Path, *, full: bool, seed: int, **_how: Any) -> str:
+def _measured(part: CataloguedReport, folder: Path, *, full: bool, seed: int, **_how: Any) -> str:
     """Measure on live kernels. Return the reason if this is not possible, otherwise ``""``."""
-    from tcpsf.cli import testbed
+    from tcpsf.cli import live_report
     from tcpsf.reproduce.short_flows.transfers import RATE as TRANSFER_RATE
 
     common: dict[str, Any] = {
@@ -146,11 +146,11 @@ def _measured(part: Part, folder: Path, *, full: bool, seed: int, **_how: Any) -
     }  # fmt: skip
     try:
         if part.key == "short-flows-live":
-            testbed.short_flows(rate=TRANSFER_RATE, **common)
+            live_report.short_flows(rate=TRANSFER_RATE, **common)
         else:
             which: Any = part.key.removesuffix(PROXIED)
             through: Any = "proxy" if part.key.endswith(PROXIED) else "server"
-            testbed.tables(which, through=through, acks="kernel", rate=None, **common)
+            live_report.tables(which, through=through, acks="kernel", rate=None, **common)
     except TcpsfError as error:
         return str(error)
     return ""
