@@ -71,15 +71,15 @@ class Tally:
 
     def statements(self, experiments: int) -> list[tuple[str, bool]]:
         """One statement for each quantity, and whether its share is in the accepted range."""
-        told = []
+        lines = []
         for what, truth in self.truth.items():
             seen = self.seen.get(what, 0)
             share = self.covered.get(what, 0) / seen if seen else math.nan
             holds = seen >= 0.99 * experiments and RANGE[0] <= share <= RANGE[1]
-            told.append(
+            lines.append(
                 (f"{what:58} {100 * share:5.1f} % of {seen} intervals contain {truth:.4g}", holds)
             )
-        return told
+        return lines
 
 
 def main() -> int:
@@ -235,7 +235,7 @@ def limits(experiments: int) -> Iterator[str]:
         tally = Tally(truth={what: 100.0 * share})
         for _ in range(experiments):
             tally.add({what: fast_percent(_recovering(chance, share, correlation, runs))})
-        yield from (told for told, _ in tally.statements(experiments))
+        yield from (lines for lines, _ in tally.statements(experiments))
 
 
 def _times(classic: Sequence[RunSummary], framed: Sequence[RunSummary]) -> Estimates:

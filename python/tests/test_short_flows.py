@@ -184,7 +184,7 @@ def test_figure_1_packet_by_packet() -> None:
 def test_phases_of_a_transfer_add_up() -> None:
     """Phases of traced transfers, against the times and the waits that the simulator counts."""
     case = figure_3._case(Setting(trials=SMALL), figure_3.LONG)
-    case = replace(case, watches=(*case.watches, read.KEPT))
+    case = replace(case, watches=(*case.watches, read.OUTCOMES))
     (run,) = made = make(plan([case], seeds=[1])).of(case)
     found = Trials.of(made, name="traced")
     seen = figure_3._seen(figure_3.LONG, TEXT, made)
@@ -277,7 +277,7 @@ def test_ways_to_send() -> None:
     wide, four = alternatives.WINDOW, alternatives.PARALLEL
     assert wide.assumed(setting).sender == "reno / full / iw=3"
     assert four.point(32_000, 0.05).size == 8000
-    for way in alternatives.WAYS:
+    for way in alternatives.METHODS:
         scenario = way.case(setting, 32_000, 0.0).scenario
         _core.Simulation(scenario.to_json(), seed=1)
         (transfers,) = scenario.workload

@@ -21,7 +21,7 @@ def trials(seconds: list[float], **columns: list[float]) -> Trials:
     named = {"receiver_s": seconds} | columns
     zeros = [0.0] * len(seconds)
     every = {
-        name: np.asarray(named.get(name, zeros), dtype=np.float64) for name in read.KEPT.columns
+        name: np.asarray(named.get(name, zeros), dtype=np.float64) for name in read.OUTCOMES.columns
     }
     return Trials(every, name="made up")
 

@@ -9,18 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from tcpsf import __version__
-from tcpsf.cli.output import MARK, Workshop, put_json, say, talk
+from tcpsf.cli.output import MARK, Workshop, print_message, print_result, put_json
 from tcpsf.cli.paper_report import made, write
 from tcpsf.errors import TcpsfError
 from tcpsf.report import index as report_index
-from tcpsf.report.index import Index, ListedPaper, ListedReport, as_text, entries, summed, told
+from tcpsf.report.index import (
+    Index,
+    ListedPaper,
+    ListedReport,
+    as_text,
+    entries,
+    summed,
+    verdict_summary,
+)
 from tcpsf.reproduce import catalogue
 from tcpsf.reproduce.catalogue import CataloguedReport
 
 PAGE = "index.html"
 PROXIED = "-proxy"
 """Suffix of the key of a report that is measured through a proxy."""
-NOT_ASKED = "it is measured on live kernels, which needs the option `--live`"
+NOT_SELECTED = "it is measured on live kernels, which needs the option `--live`"
 
 Make = Callable[[Path], None]
 """Type of a function that writes a report to a folder."""
@@ -49,7 +57,7 @@ def command(
         found(sum((out / part.key / MARK).is_file() for part in parts))
         for part in parts:
             listed.append(_listed(part, out, full=full, live=live, seed=seed, workers=workers))
-            talk(f"{part.key}: {_line(listed[-1])}")
+            print_message(f"{part.key}: {_line(listed[-1])}")
     index = Index(
         version=__version__,
         command=_command(full=full, live=live, only=only, seed=seed),
@@ -69,8 +77,8 @@ def command(
         (folder / PAGE).write_text(report_index.page(index), encoding="utf-8")
         put_json(folder / "index.json", index.to_dict())
         put_json(folder / MARK, {"version": __version__, "command": index.command})
-    say(json_format.dumps(index.to_dict(), indent=2) if json else as_text(index))
-    talk(f"\nThe index: {(out / PAGE).resolve().as_uri()}")
+    print_result(json_format.dumps(index.to_dict(), indent=2) if json else as_text(index))
+    print_message(f"\nThe index: {(out / PAGE).resolve().as_uri()}")
 
 
 def _command(*, full: bool, live: bool, only: Sequence[str], seed: int) -> str:
@@ -83,7 +91,7 @@ def _command(*, full: bool, live: bool, only: Sequence[str], seed: int) -> str:
 def _line(listed: ListedReport) -> str:
     if listed.status == "not run":
         return f"not run: {listed.reason}"
-    return f"{told(listed.verdicts)}; {listed.seconds:.0f} s"
+    return f"{verdict_summary(listed.verdicts)}; {listed.seconds:.0f} s"
 
 
 def _listed(part: CataloguedReport, out: Path, *, live: bool, **how: Any) -> ListedReport:
@@ -93,7 +101,7 @@ def _listed(part: CataloguedReport, out: Path, *, live: bool, **how: Any) -> Lis
     reason = ""
     page = f"{part.key}.html"
     if part.kind == "live":
-        reason = _measured(part, folder, **how) if live else NOT_ASKED
+        reason = _measured(part, folder, **how) if live else NOT_SELECTED
         # The command chooses the page's name.
         page = "" if reason else next(folder.glob("*.html")).name
     else:

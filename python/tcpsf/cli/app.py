@@ -45,9 +45,9 @@ SCHEMAS = (
 def _version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
         from tcpsf import __version__
-        from tcpsf.cli.output import say
+        from tcpsf.cli.output import print_result
 
-        say(f"tcpsf {__version__}")
+        print_result(f"tcpsf {__version__}")
         context.exit()
 
 
@@ -88,7 +88,7 @@ def app() -> None:
     places=("sender", "receiver"),
     place="HOST",
     where="Capture at the sender of a flow's data, at the receiver, or at both.  [default: sender]",
-    kept="128",
+    default_bytes="128",
 )
 @force("--out and --pcap")
 def sim(**arguments: Any) -> None:
@@ -137,7 +137,7 @@ def sim(**arguments: Any) -> None:
     places=("inside", "outside"),
     place="END",
     where="Capture inside (at COMMAND's end), outside, or at both ends.  [default: inside]",
-    kept="all",
+    default_bytes="all",
 )
 @click.option(
     "--json",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
-from tcpsf.cli.output import Workshop, say, talk
+from tcpsf.cli.output import Workshop, print_message, print_result
 from tcpsf.cli.paper_report import DATA, write
 from tcpsf.cli.progress import bar
 from tcpsf.evaluation.data import Report
@@ -114,15 +114,17 @@ def _make(
     check()
     workshop = Workshop(out, replace=force)
     with workshop.work("paths", paths) as found, bar("measuring") as progress:
-        report, lives = make(LiveStore(workshop.kept), progress, found)
+        report, lives = make(LiveStore(workshop.runs_folder), progress, found)
     page = f"{name}.html"
     with workshop.results() as folder:
         write(report, folder, page)
         _write_flows(lives, folder / DATA)
     if not show:
         return
-    say(json_format.dumps(report.to_dict(), indent=2) if json else as_text(report, tables=True))
-    talk(f"\nThe report: {(out / page).resolve().as_uri()}")
+    print_result(
+        json_format.dumps(report.to_dict(), indent=2) if json else as_text(report, tables=True)
+    )
+    print_message(f"\nThe report: {(out / page).resolve().as_uri()}")
 
 
 def _write_flows(lives: Mapping[str, Live], folder: Path) -> None:

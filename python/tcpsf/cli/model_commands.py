@@ -37,26 +37,34 @@ class Law(click.ParamType[str | float]):
             )
 
 
-def _seconds(name: str, default: str, told: str) -> Callable[..., Any]:
+def _seconds(name: str, default: str, help_text: str) -> Callable[..., Any]:
     return click.option(
-        name, type=Seconds(), metavar="TIME", default=default, show_default=True, help=told
+        name, type=Seconds(), metavar="TIME", default=default, show_default=True, help=help_text
     )
 
 
-def _number(name: str, default: float, told: str) -> Callable[..., Any]:
+def _number(name: str, default: float, help_text: str) -> Callable[..., Any]:
     return click.option(
-        name, type=float, metavar="X", default=default, show_default=f"{default:g}", help=told
+        name, type=float, metavar="X", default=default, show_default=f"{default:g}", help=help_text
     )
 
 
-def _bytes(name: str, default: int, told: str, *more: str) -> Callable[..., Any]:
+def _bytes(name: str, default: int, help_text: str, *more: str) -> Callable[..., Any]:
     return click.option(
-        name, *more, type=Bytes(), metavar="SIZE", default=default, show_default=True, help=told
+        name,
+        *more,
+        type=Bytes(),
+        metavar="SIZE",
+        default=default,
+        show_default=True,
+        help=help_text,
     )
 
 
-def _count(name: str, default: int, told: str) -> Callable[..., Any]:
-    return click.option(name, type=int, metavar="N", default=default, show_default=True, help=told)
+def _count(name: str, default: int, help_text: str) -> Callable[..., Any]:
+    return click.option(
+        name, type=int, metavar="N", default=default, show_default=True, help=help_text
+    )
 
 
 def _losses(default: str) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from tcpsf.cli.output import MARK, Workshop, put_json, say, talk
+from tcpsf.cli.output import MARK, Workshop, print_message, print_result, put_json
 from tcpsf.cli.progress import bar
 from tcpsf.evaluation.data import Report
 from tcpsf.evaluation.evaluate import Evaluation, evaluate
@@ -75,8 +75,8 @@ def _command(
 ) -> None:
     """Make the report, print its findings and write it; ``name`` is the file name of the page."""
     report = made(wanted, name, workers=workers, out=out, force=force)
-    say(json_format.dumps(report.to_dict(), indent=2) if json else as_text(report))
-    talk(f"\nThe report: {(out / name).resolve().as_uri()}")
+    print_result(json_format.dumps(report.to_dict(), indent=2) if json else as_text(report))
+    print_message(f"\nThe report: {(out / name).resolve().as_uri()}")
 
 
 def made(wanted: Evaluation, name: str, *, workers: int | None, out: Path, force: bool) -> Report:
@@ -86,7 +86,11 @@ def made(wanted: Evaluation, name: str, *, workers: int | None, out: Path, force
     workshop = Workshop(out, replace=force)
     with workshop.work("runs", len(wanted.plan.runs)) as found, bar("simulating") as progress:
         report = evaluate(
-            wanted, store=Store(workshop.kept), workers=workers, progress=progress, found=found
+            wanted,
+            store=Store(workshop.runs_folder),
+            workers=workers,
+            progress=progress,
+            found=found,
         )
     with workshop.results() as folder:
         write(report, folder, name)

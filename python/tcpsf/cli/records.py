@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from tcpsf import _core
 from tcpsf.cli.file_checks import writing
-from tcpsf.cli.output import reason, talk
+from tcpsf.cli.output import print_message, reason
 from tcpsf.errors import OutputError, TcpsfError
 from tcpsf.staging import partial_file
 
@@ -42,7 +42,7 @@ class Losses:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lost = 0
-        self._kept = 0
+        self._written = 0
         self._reason: str | None = None
         self._warned = False
 
@@ -53,19 +53,21 @@ class Losses:
 
     def keep(self, rows: int) -> None:
         """Count rows as written."""
-        self._kept += rows
+        self._written += rows
 
     def warn(self, line: StatusLine) -> None:
         """Print a warning if rows have been lost, but only once."""
         if self._reason is not None and not self._warned:
             self._warned = True
             line.end()
-            talk(f"warning: cannot write `{self._path}`: {self._reason}. Records are being lost.")
+            print_message(
+                f"warning: cannot write `{self._path}`: {self._reason}. Records are being lost."
+            )
 
     def check(self) -> None:
         """Raise `OutputError` if rows have been lost."""
         if self._reason is not None:
-            total = self._lost + self._kept
+            total = self._lost + self._written
             raise OutputError(
                 f"{self._lost:,} of {total:,} records are lost: "
                 f"cannot write `{self._path}`: {self._reason}",
@@ -192,14 +194,14 @@ def capturing(path: Path, line: StatusLine) -> Iterator[None]:
         yield
     except OSError as error:
         line.end()
-        talk(
+        print_message(
             f"warning: cannot write `{path}`: {reason(error)}. "
             "The capture has stopped; its file is incomplete."
         )
 
 
 @contextlib.contextmanager
-def plainly(task: str) -> Iterator[None]:
+def plain_write_errors(task: str) -> Iterator[None]:
     """Convert errors of the host to `TcpsfError`."""
     try:
         yield

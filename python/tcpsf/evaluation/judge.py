@@ -162,7 +162,9 @@ def _one(found: stats.Estimate | None, allowed: Range, unit: str) -> Judged:
     if interval is None:
         wording = f"{_runs(found)} no interval, so the value is no evidence; more runs would give an interval."
         return Judged(found, verdict, ours, Test(kind="interval", wording=wording))
-    wording = f"The 95 % interval, {allowed.ends(interval, unit)}, {allowed.told(verdict, unit)}."
+    wording = (
+        f"The 95 % interval, {allowed.ends(interval, unit)}, {allowed.describe(verdict, unit)}."
+    )
     if verdict == "undecided":
         wording += f" {MORE}"
     return Judged(
@@ -310,8 +312,8 @@ def _all_wording(
     if interval is None:
         return f"{_runs(worst)} no interval at {where}, so nothing is decided; more runs would give one."
     open_ = "undecided " if verdict == "undecided" else ""
-    told = f"{allowed.ends(interval, unit)}{_widened(count)}, {allowed.told(verdict, unit)}"
-    wording = f"The {extreme} {open_}value is at {where}: its interval, {told}."
+    position = f"{allowed.ends(interval, unit)}{_widened(count)}, {allowed.describe(verdict, unit)}"
+    wording = f"The {extreme} {open_}value is at {where}: its interval, {position}."
     return f"{wording} {MORE}" if verdict == "undecided" else wording
 
 
@@ -386,8 +388,8 @@ def _some(points: Points, allowed: Range, rank: Callable[[stats.Estimate], float
         if interval is None:
             wording = f"The value at {where} is {allowed.place('')}. {_no_spread(best)}"
         else:
-            told = f"{allowed.ends(interval, '')}{_widened(count)}, is {allowed.place('')}"
-            wording = f"The interval at {where}, {told}."
+            position = f"{allowed.ends(interval, '')}{_widened(count)}, is {allowed.place('')}"
+            wording = f"The interval at {where}, {position}."
         test = Test(
             kind="some point",
             wording=wording,
@@ -403,7 +405,7 @@ def _some(points: Points, allowed: Range, rank: Callable[[stats.Estimate], float
         and all(allowed.verdict(f) == "does not hold" for f in seen.values())
     )
     if nowhere:
-        wording = f"{_each(count, '95 % interval')} {allowed.told('does not hold', '')}."
+        wording = f"{_each(count, '95 % interval')} {allowed.describe('does not hold', '')}."
     elif not seen:
         wording = f"{_unseen(points)}, so nothing is decided."
     else:
@@ -455,8 +457,8 @@ def is_exactly(value: float, published: float, *, within: float, unit: str) -> J
     """
     near = abs(value - published) <= within
     allowed = "" if within == 0 else f"within {within:g} of "
-    told = f"is {'' if near else 'not '}{allowed}{number(published, unit)}"
-    wording = f"The value, {number(value, unit)}, {told}. Nothing is random."
+    position = f"is {'' if near else 'not '}{allowed}{number(published, unit)}"
+    wording = f"The value, {number(value, unit)}, {position}. Nothing is random."
     return by_value(value, "holds" if near else "does not hold", number(value, unit), wording)
 
 

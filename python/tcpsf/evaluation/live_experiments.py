@@ -75,26 +75,26 @@ def measured(
         found(len(lives))
     missing = [each for each in experiments if each.name not in lives]
     for number, experiment in enumerate(missing):
-        live = measure(experiment, progress=_told(progress, missing, number))
+        live = measure(experiment, progress=_overall(progress, missing, number))
         if store is not None:
             store.save(live)
         lives[experiment.name] = live
     return {each.name: lives[each.name] for each in experiments}
 
 
-def _told(
+def _overall(
     progress: ReportProgress | None, missing: Sequence[Experiment], number: int
 ) -> Callable[[float], None]:
     """Convert the progress of one experiment into the progress of all."""
     total = sum(each.duration_s for each in missing)
     before = sum(each.duration_s for each in missing[:number])
 
-    def tell(share: float) -> None:
+    def report(share: float) -> None:
         if progress is not None:
             done = (before + share * missing[number].duration_s) / total
             progress(Progress(done=done, finished=number, runs=len(missing)))
 
-    return tell
+    return report
 
 
 def _span(experiments: Sequence[Experiment]) -> str:
@@ -228,5 +228,7 @@ def lost(down: Mapping[str, Any]) -> stats.Estimate | None:
 
 
 def _microseconds(down: Mapping[str, Any], key: str) -> TableCell:
-    told = down[key]
-    return TableCell(ours=None if told is None else counted(1e6 * told), published=None, unit="µs")
+    seconds = down[key]
+    return TableCell(
+        ours=None if seconds is None else counted(1e6 * seconds), published=None, unit="µs"
+    )

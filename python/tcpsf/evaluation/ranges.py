@@ -38,7 +38,7 @@ class Range:
     def _allows(self, value: float) -> bool:
         return self.low <= value <= self.high if self.closed else self.low < value < self.high
 
-    def told(self, verdict: Verdict, unit: str) -> str:
+    def describe(self, verdict: Verdict, unit: str) -> str:
         """Describe where an interval with this verdict lies."""
         if verdict == "holds":
             return "is " + self.place(unit)
@@ -97,8 +97,10 @@ def shown(estimate: stats.Estimate | None, unit: str, confidence: float = stats.
         return f"{value} {unit}".rstrip()
     if stats.symmetric(estimate.value, interval):
         half, least = interval[1] - estimate.value, math.pow(10.0, -digits)
-        told = text.plain(half, digits) if half >= least / 2.0 else f"<{text.plain(least, digits)}"
-        return f"{value} ± {told} {unit}".rstrip()
+        half_text = (
+            text.plain(half, digits) if half >= least / 2.0 else f"<{text.plain(least, digits)}"
+        )
+        return f"{value} ± {half_text} {unit}".rstrip()
     return f"{value} {ends(interval, unit)}"
 
 

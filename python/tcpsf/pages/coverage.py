@@ -89,14 +89,14 @@ def listed() -> dict[str, tuple[CoverageEntry, ...]]:
     }
 
 
-def _names(told: str) -> Iterator[str]:
+def _names(value: str) -> Iterator[str]:
     """Split a list of names; names of senders contain blanks.
 
     >>> list(_names("file:a.py sender:reno / full / iw=1 only:p/k"))
     ['file:a.py', 'sender:reno / full / iw=1', 'only:p/k']
     """
     words: list[str] = []
-    for word in told.split():
+    for word in value.split():
         if words and word.partition(":")[0] in KINDS and ":" in word:
             yield " ".join(words)
             words = []
@@ -111,30 +111,30 @@ def exists(name: str) -> bool:
     >>> exists("py:tcpsf.run"), exists("py:tcpsf.nothing"), exists("sender:reno / full / iw=1")
     (True, False, True)
     """
-    kind, _, told = name.partition(":")
+    kind, _, value = name.partition(":")
     if kind == "only":
-        paper, _, key = told.partition("/")
+        paper, _, key = value.partition("/")
         return key in catalogue.keys(paper)
     if kind == "section":
-        paper, _, key = told.partition("/")
+        paper, _, key = value.partition("/")
         return key in {exhibit.section for exhibit in catalogue.exhibits(paper)}
     if kind == "claim":
-        paper, _, key = told.partition("/")
+        paper, _, key = value.partition("/")
         return any(
             key == finding.key
             for report in reports(paper).values()
             for finding in _findings(report)
         )
     if kind == "part":
-        return told in {part.key for part in catalogue.parts()}
+        return value in {part.key for part in catalogue.parts()}
     if kind == "py":
-        return _is_python(told)
+        return _is_python(value)
     if kind == "option":
-        return _is_option(told)
+        return _is_option(value)
     if kind == "sender":
-        return _is_sender(told)
+        return _is_sender(value)
     if kind in ("file", "doc"):
-        return any(TREE.glob(f"docs/{told}" if kind == "doc" else told))
+        return any(TREE.glob(f"docs/{value}" if kind == "doc" else value))
     raise ValueError(f"`{name}` is of no kind that is known: {', '.join(KINDS)}")
 
 
@@ -149,9 +149,9 @@ def _is_python(name: str) -> bool:
     return True
 
 
-def _is_option(told: str) -> bool:
+def _is_option(value: str) -> bool:
     command: click.Command = app
-    for word in told.split():
+    for word in value.split():
         if word.startswith("--"):
             return any(word in parameter.opts for parameter in command.params)
         if not isinstance(command, click.Group) or word not in command.commands:
@@ -246,17 +246,17 @@ def _row(each: CoverageEntry) -> Item:
 
 def _here(name: str) -> str:
     """Describe the location of an item, as Markdown for a page in ``docs/reference``."""
-    kind, _, told = name.partition(":")
+    kind, _, value = name.partition(":")
     if kind == "option":
-        return f"`tcpsf {told}`"
+        return f"`tcpsf {value}`"
     if kind in ("only", "claim", "section"):
-        paper, _, key = told.partition("/")
+        paper, _, key = value.partition("/")
         return f"`{paper}` `{key}`"
     if kind == "doc":
-        return f"[{told}](../{told})"
-    if kind == "file" and not any(sign in told for sign in "*?"):
-        return f"[{told.rpartition('/')[2]}](../../{told})"
-    return f"`{told}`"
+        return f"[{value}](../{value})"
+    if kind == "file" and not any(sign in value for sign in "*?"):
+        return f"[{value.rpartition('/')[2]}](../../{value})"
+    return f"`{value}`"
 
 
 def page() -> str:
@@ -294,8 +294,8 @@ def _anchor(title: str) -> str:
     return title.lower().replace(" ", "-")
 
 
-def _cell(told: str) -> str:
-    return text.label(told).replace("|", "\\|").replace("\n", " ")
+def _cell(value: str) -> str:
+    return text.label(value).replace("|", "\\|").replace("\n", " ")
 
 
 if __name__ == "__main__":

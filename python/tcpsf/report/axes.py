@@ -150,10 +150,10 @@ def label(value: float) -> str:
         exponent = math.floor(math.log10(size) + 1e-9)
         digits = f"{size / 10.0**exponent:.3g}"
         power = "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-        told = power if digits == "1" else f"{digits}·{power}"
+        label = power if digits == "1" else f"{digits}·{power}"
     else:
-        told = text.short(float(f"{size:.6g}"))
-    return ("−" if value < 0 else "") + told
+        label = text.short(float(f"{size:.6g}"))
+    return ("−" if value < 0 else "") + label
 
 
 def labelled(ticks: Sequence[Tick], room: float) -> Sequence[Tick]:
@@ -177,9 +177,9 @@ def crowded(ticks: Sequence[Tick], room: float) -> bool:
     )
 
 
-def width(told: str) -> float:
+def width(label: str) -> float:
     """Approximate width of a tick's label, in pixels."""
-    return len(told) * PIXELS_PER_LETTER
+    return len(label) * PIXELS_PER_LETTER
 
 
 def _linear_ends(

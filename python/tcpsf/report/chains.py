@@ -226,10 +226,12 @@ def drawn(each: Named) -> str:
             f'<text class="soft" x="{x + WIDE / 2:g}" y="{y + 25:g}" text-anchor="middle">{visits[state]:.3g}</text>',
         ]
     body = "\n".join(parts)
-    told = escape(f"State machine of {each.label}, {len(places)} states, {len(arrows)} transitions")
+    summary = escape(
+        f"State machine of {each.label}, {len(places)} states, {len(arrows)} transitions"
+    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chain" viewBox="0 0 {width:g} {height:g}" '
-        f'width="{width:g}" role="img" aria-label="{told}">\n<style>{STYLE}</style>\n{body}\n</svg>\n'
+        f'width="{width:g}" role="img" aria-label="{summary}">\n<style>{STYLE}</style>\n{body}\n</svg>\n'
     )
 
 

@@ -159,17 +159,17 @@ def page(index: Index) -> str:
     return (
         environment()
         .get_template("index.html")
-        .render(index=index, names=NAMES, told=told, verdict_names=VERDICTS)
+        .render(index=index, names=NAMES, verdict_summary=verdict_summary, verdict_names=VERDICTS)
     )
 
 
 NAMES = {"simulated": "simulated", "closed": "closed models", "live": "measured on live kernels"}
 
 
-def told(verdicts: Mapping[str, int]) -> str:
+def verdict_summary(verdicts: Mapping[str, int]) -> str:
     """Numbers of claims in words.
 
-    >>> told({"holds": 1, "does not hold": 2, "undecided": 0})
+    >>> verdict_summary({"holds": 1, "does not hold": 2, "undecided": 0})
     '1 of 3 claims holds, 2 do not, 0 undecided'
     """
     count, holds, fails = sum(verdicts.values()), verdicts["holds"], verdicts["does not hold"]
@@ -183,9 +183,9 @@ def told(verdicts: Mapping[str, int]) -> str:
 
 def as_text(index: Index) -> str:
     """Lay out every report with a line for each of its exhibits."""
-    blocks = [f"All papers, {index.scale} scale: {told(index.verdicts)}."]
+    blocks = [f"All papers, {index.scale} scale: {verdict_summary(index.verdicts)}."]
     for paper in index.papers:
-        blocks.append(f"{paper.title}: {told(paper.verdicts)}")
+        blocks.append(f"{paper.title}: {verdict_summary(paper.verdicts)}")
         for part in paper.parts:
             head = f"{part.what} ({NAMES[part.kind]}, `{part.command}`)"
             if part.status == "not run":

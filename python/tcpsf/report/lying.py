@@ -43,11 +43,11 @@ def draw(figure: Figure, known: Mapping[str, int]) -> chart.Chart:
     layout = _Layout(figure=figure, names=names, across=across, styles=styles)
     ticks = list(across.ticks())
     left = max(axes.width(layout.label(name)) for name in names) + 2 * LABEL_LEFT
-    parts, told = "".join(layout.parts()), escape(chart.summary(figure))
+    parts, summary = "".join(layout.parts()), escape(chart.summary(figure))
     return chart.Chart(
         svg="".join(
             (
-                f'<svg class="chart" height="{layout.height:g}" role="img" aria-label="{told}">',
+                f'<svg class="chart" height="{layout.height:g}" role="img" aria-label="{summary}">',
                 *_grid(ticks, across, layout.height),
                 *layout.names_and_heads(),
                 parts,
@@ -149,10 +149,10 @@ class _Layout:
         middle = top + BAR / 2
         if self.across.place(found.value) is None:
             below = found.value < self.across.low
-            told = f"◂ {text.significant(found)}" if below else f"{text.significant(found)} ▸"
+            summary = f"◂ {text.significant(found)}" if below else f"{text.significant(found)} ▸"
             x, anchor = ("0%", "start") if below else ("100%", "end")
             parts.append(
-                f'<text class="cut" x="{x}" y="{middle + 3.5:.1f}" text-anchor="{anchor}">{told}</text>'
+                f'<text class="cut" x="{x}" y="{middle + 3.5:.1f}" text-anchor="{anchor}">{summary}</text>'
             )
         elif found.interval is not None:
             low, high = (100 * self.across.clamped(end) for end in found.interval)

@@ -62,11 +62,11 @@ def _smallest_window() -> int:
     return next(window for window in range(1, 10) if pd.reno_recovers(window, [0]))
 
 
-def _counted(count: int, told: str) -> Judged:
+def _counted(count: int, ours: str) -> Judged:
     verdict: Verdict = "does not hold" if count else "holds"
     return by_value(
         count,
         verdict,
-        told,
+        ours,
         f"The count is {count}; the claim needs none. Nothing is random.",
     )

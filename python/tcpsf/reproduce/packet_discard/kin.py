@@ -46,30 +46,30 @@ class Discipline:
     buffer: Buffer
 
 
-def _kept(**options: object) -> Buffer:
+def _buffer(**options: object) -> Buffer:
     return Buffer(bytes="150kB", **options)  # type: ignore[arg-type]
 
 
 DISCIPLINES = (
-    Discipline(key="tail", label="drop-tail", buffer=_kept()),
+    Discipline(key="tail", label="drop-tail", buffer=_buffer()),
     Discipline(key="short", label="drop-tail at 40 %", buffer=Buffer(bytes="60kB")),
     Discipline(
         key="balanced",
         label="balanced",
-        buffer=_kept(balanced=Balanced(lower=0.4, upper=0.9, gap=25)),
+        buffer=_buffer(balanced=Balanced(lower=0.4, upper=0.9, gap=25)),
     ),
     Discipline(
         key="balanced-10",
         label="balanced, Gap 10",
-        buffer=_kept(balanced=Balanced(lower=0.4, upper=0.9, gap=10)),
+        buffer=_buffer(balanced=Balanced(lower=0.4, upper=0.9, gap=10)),
     ),
     Discipline(
         key="red",
         label="RED",
-        buffer=_kept(red=Red(min_bytes="30kB", max_bytes="90kB", gentle=True)),
+        buffer=_buffer(red=Red(min_bytes="30kB", max_bytes="90kB", gentle=True)),
     ),
     Discipline(
-        key="codel", label="CoDel", buffer=_kept(codel=CoDel(target="5ms", interval="100ms"))
+        key="codel", label="CoDel", buffer=_buffer(codel=CoDel(target="5ms", interval="100ms"))
     ),
 )
 """The buffers; the second shows the effect of the lower threshold of balanced discard alone."""

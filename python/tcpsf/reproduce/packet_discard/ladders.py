@@ -159,13 +159,13 @@ def _within(packet: ladder.Packet, first: int) -> bool:
 
 def _claim(drawn: Ladder, runs: Mapping[str, RunSummary]) -> Finding:
     found = {name: tuple(row["cause"] for row in REPAIRS.of(run)) for name, run in runs.items()}
-    told = "; ".join(
+    responses = "; ".join(
         f"{name}: {', '.join(causes).replace('-', ' ')}" for name, causes in found.items()
     )
     verdict: Verdict = "holds" if found == dict(drawn.expected) else "does not hold"
     needs = bool(model.recovers(drawn.window, list(drawn.lost)))
     wording = (
-        f"Responses to the losses, in order: {told}. Nothing in them is random. "
+        f"Responses to the losses, in order: {responses}. Nothing in them is random. "
         f"Equations (1) to (3): Reno needs {'no' if needs else 'a'} timeout."
     )
     count = sum(causes.count(TIMEOUT) for causes in found.values())
@@ -174,5 +174,5 @@ def _claim(drawn: Ladder, runs: Mapping[str, RunSummary]) -> Finding:
         claim=drawn.claim,
         source=drawn.source,
         published=f"drawn in {drawn.figure}",
-        judged=judge.by_value(count, verdict, told, wording),
+        judged=judge.by_value(count, verdict, responses, wording),
     )

@@ -228,7 +228,7 @@ def _pattern_claims() -> Iterator[Finding]:
 
 def _claims(runs: Mapping[int, RunSummary]) -> Iterator[Finding]:
     yield from _pattern_claims()
-    kept = [
+    distant = [
         row
         for distance, run in runs.items()
         for rows in _responses(run, "regular")
@@ -241,7 +241,7 @@ def _claims(runs: Mapping[int, RunSummary]) -> Iterator[Finding]:
         claim="A connection that loses one segment in every 3W/4 + 3 or more does not time out (W from 5 on)",
         source=WHERE,
         published="none",
-        judged=judge.is_none(_timeouts(kept), len(kept)),
+        judged=judge.is_none(_timeouts(distant), len(distant)),
     )
     yield judge.finding(
         key="spacing-premise",

@@ -136,12 +136,12 @@ def _claims(runs: BySender) -> Iterator[Finding]:
             if reaches
             else judge.is_below(found, 60.0, "%"),
         )
-        told = 100.0 * (1.0 - each.asymmetric.delay_ms / paper.RENO.asymmetric.delay_ms)
+        less_delay = 100.0 * (1.0 - each.asymmetric.delay_ms / paper.RENO.asymmetric.delay_ms)
         yield judge.finding(
             key=f"asymmetric-{each.key}-delay",
             claim=f"{each.label}: at least 42 % less delay than Reno",
             source="section 5",
-            published=f"{told:.0f} %",
+            published=f"{less_delay:.0f} %",
             judged=judge.is_above(
                 less_percent(runs[each.key], runs["reno"], delay), 42.0, "% less"
             ),

@@ -74,14 +74,14 @@ class OneWayDelays:
 
     def of(self, run: RunSummary) -> tuple[float, float]:
         """Return the means of the forward and the return path."""
-        kept = run.watched[self.name]
-        return kept["sender"], kept["receiver"]
+        stored = run.watched[self.name]
+        return stored["sender"], stored["receiver"]
 
 
 class _OneWayDelaysFold:
     def __init__(self) -> None:
         self._sent: dict[tuple[str, int, int], float] = {}
-        self._ways: dict[str, list[tuple[float, float]]] = {"sender": [], "receiver": []}
+        self._delays: dict[str, list[tuple[float, float]]] = {"sender": [], "receiver": []}
 
     def add(self, batch: Batch) -> None:
         import polars as pl
@@ -100,15 +100,15 @@ class _OneWayDelaysFold:
             if event == "sent":
                 self._sent[end, flow, packet] = time_s
             elif event == "arrived":
-                self._ways[end].append((time_s, time_s - self._sent.pop((end, flow, packet))))
+                self._delays[end].append((time_s, time_s - self._sent.pop((end, flow, packet))))
 
     def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> dict[str, float]:  # noqa: ARG002
-        return {end: 1e3 * _above_the_least(ways) for end, ways in self._ways.items()}
+        return {end: 1e3 * _above_the_least(delays) for end, delays in self._delays.items()}
 
 
-def _above_the_least(ways: Sequence[tuple[float, float]]) -> float:
-    least = min(way for _, way in ways)
-    return statistics.fmean(way - least for at, way in ways if at > BEGINS_S)
+def _above_the_least(delays: Sequence[tuple[float, float]]) -> float:
+    least = min(delay for _, delay in delays)
+    return statistics.fmean(delay - least for at, delay in delays if at > BEGINS_S)
 
 
 ONE_WAY_DELAYS = OneWayDelays()
@@ -321,11 +321,11 @@ def _curves(run: RunSummary) -> Figure:
 
 def _claims(found: Mapping[str, Sequence[DirectionDelays]]) -> Iterator[Finding]:
     where = "section 3.1.1"
-    ways: tuple[tuple[str, str, Callable[[DirectionDelays], float]], ...] = (
+    quantities: tuple[tuple[str, str, Callable[[DirectionDelays], float]], ...] = (
         ("there", "on the forward path", lambda run: run.there - run.true_there),
         ("back", "on the return path", lambda run: run.back - run.true_back),
     )
-    for key, label, error in ways:
+    for key, label, error in quantities:
         apart = {
             each.label: stats.mean([error(run) for run in found[each.key]]) for each in CONGESTED
         }
@@ -411,7 +411,7 @@ def _reordered() -> Exhibit:
             columns=("network", "overtaken on the forward path", "overtaken on the return path"),
             rows=rows,
         )
-        told = [
+        as_expected = [
             (bool(there), bool(back)) == (each.key == "late-there", each.key == "late-back")
             for each in REORDERED
             for there, back in zip(
@@ -426,7 +426,7 @@ def _reordered() -> Exhibit:
             "path (runs in which it does not)",
             source="section 3.1.1, Fig. 3(d)",
             published="none",
-            judged=judge.is_none(told.count(False), len(told)),
+            judged=judge.is_none(as_expected.count(False), len(as_expected)),
         )
         return Part(tables=(table,), findings=(finding,))
 

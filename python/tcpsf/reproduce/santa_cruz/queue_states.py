@@ -80,11 +80,11 @@ class QueueStates:
 
     def of(self, run: RunSummary) -> StatesOfRun:
         """Return the counts and the curves of a run."""
-        kept = run.watched[self.name]
+        stored = run.watched[self.name]
         return StatesOfRun(
-            pairs={kind: Pairs(**kept["pairs"][kind]) for kind in KINDS},
-            queue=kept["queue"],
-            estimate=kept["estimate"],
+            pairs={kind: Pairs(**stored["pairs"][kind]) for kind in KINDS},
+            queue=stored["queue"],
+            estimate=stored["estimate"],
         )
 
 

@@ -39,12 +39,12 @@ DRAWN = ("alone", "back")
 """Networks in the figures."""
 
 
-def _scenario(way: CongestedNetwork) -> Scenario:
-    beside = way.scenario.workload[1:]
+def _scenario(network: CongestedNetwork) -> Scenario:
+    beside = network.scenario.workload[1:]
     # Packets of the other flow on the access line delay those of the Santa Cruz flow.
     traced = tuple(each.name for each in beside if each.from_ == "a")
     return replace(
-        way.scenario,
+        network.scenario,
         samples=Samples(every=f"{1e3 * EVERY_S:g}ms", links=(paper.FORWARD,)),
         trace=(paper.SOURCE, *traced),
     )
@@ -84,7 +84,7 @@ StatesByNetwork = Mapping[str, Sequence[StatesOfRun]]
 """Results of the runs, by the key of the network."""
 
 
-def _curves(way: CongestedNetwork, run: StatesOfRun) -> Figure:
+def _curves(network: CongestedNetwork, run: StatesOfRun) -> Figure:
     lines = [
         series(
             "queue",
@@ -109,8 +109,8 @@ def _curves(way: CongestedNetwork, run: StatesOfRun) -> Figure:
             )
         )
     return Figure(
-        key=f"states-queue-{way.key}",
-        title=f"Queue of the bottleneck, and its states by D: {way.label}",
+        key=f"states-queue-{network.key}",
+        title=f"Queue of the bottleneck, and its states by D: {network.label}",
         source=f"{paper.SHORT}, Fig. 4",
         caption=f"Two seconds of the first run. Each point is a packet whose report came. Its height is the sum of "
         f"all D since the first packet, in packets of {PACKET_MS:.2f} ms: the queue that the packet met, as the "

@@ -101,7 +101,7 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
 
     def build(runs: Runs) -> Part:
         seen = [_seen(point, setting.assumed, runs.of(case)) for point, case in cases.items()]
-        drawn = _kept(runs.of(cases[LONG])[0])["drawn"]
+        drawn = _stored(runs.of(cases[LONG])[0])["drawn"]
         trial = (
             None
             if drawn is None
@@ -124,14 +124,14 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
     )
 
 
-def _kept(run: RunSummary) -> Mapping[str, Any]:
+def _stored(run: RunSummary) -> Mapping[str, Any]:
     found: Mapping[str, Any] = run.watched["phases"]
     return found
 
 
 def _seen(point: TransferPoint, assumed: Assumptions, runs: Sequence[RunSummary]) -> PointTransfers:
-    kept = [_kept(run)["columns"] for run in runs]
-    columns = {name: np.concatenate([unpacked(each[name]) for each in kept]) for name in COLUMNS}
+    stored = [_stored(run)["columns"] for run in runs]
+    columns = {name: np.concatenate([unpacked(each[name]) for each in stored]) for name in COLUMNS}
     return PointTransfers(point=point, assumed=assumed, columns=columns)
 
 

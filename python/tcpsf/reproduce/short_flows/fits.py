@@ -93,10 +93,10 @@ class PathModel:
 
 
 def _lossless(ack_every: float) -> Curve:
-    return lambda size, told: sf.lossless(
+    return lambda size, parameters: sf.lossless(
         size,
-        rtt=told.rtt_s,
-        mss=told.mss,
+        rtt=parameters.rtt_s,
+        mss=parameters.mss,
         initial_window=paper.INITIAL_WINDOW,
         ack_every=ack_every,
         delayed_ack=0.0,
@@ -104,13 +104,13 @@ def _lossless(ack_every: float) -> Curve:
 
 
 def _steady(form: Literal["approximate", "full"]) -> Curve:
-    return lambda size, told: sf.steady_state(
+    return lambda size, parameters: sf.steady_state(
         size,
-        told.loss,
-        rtt=told.rtt_s,
-        rto=told.rto_s,
-        mss=told.mss,
-        window_limit=told.window,
+        parameters.loss,
+        rtt=parameters.rtt_s,
+        rto=parameters.rto_s,
+        mss=parameters.mss,
+        window_limit=parameters.window,
         ack_every=paper.ACK_EVERY,
         delayed_ack=0.0,
         form=form,
@@ -118,12 +118,12 @@ def _steady(form: Literal["approximate", "full"]) -> Curve:
 
 
 def _short(ack_every: float) -> Curve:
-    return lambda size, told: sf.short_flow(
+    return lambda size, parameters: sf.short_flow(
         size,
-        told.loss,
-        rtt=told.rtt_s,
-        rto=told.rto_s,
-        mss=told.mss,
+        parameters.loss,
+        rtt=parameters.rtt_s,
+        rto=parameters.rto_s,
+        mss=parameters.mss,
         initial_window=paper.INITIAL_WINDOW,
         ack_every=ack_every,
         delayed_ack=0.0,
@@ -131,18 +131,18 @@ def _short(ack_every: float) -> Curve:
 
 
 def _latency(ack_every: float) -> Curve:
-    return lambda size, told: (
+    return lambda size, parameters: (
         sf.latency(
             size,
-            told.loss,
-            rtt=told.rtt_s,
-            rto=told.rto_s,
-            mss=told.mss,
+            parameters.loss,
+            rtt=parameters.rtt_s,
+            rto=parameters.rto_s,
+            mss=parameters.mss,
             initial_window=paper.INITIAL_WINDOW,
             ack_every=ack_every,
-            window_limit=told.window,
+            window_limit=parameters.window,
             delayed_ack=0.0,
-            loss_back=told.loss_back,
+            loss_back=parameters.loss_back,
             syn_timeout=SYN_TIMEOUT_S,
         ).total_s
     )
@@ -201,13 +201,13 @@ def seen(live: Live) -> PathTransfers:
             f"cannot fit `{live.experiment.name}`: none of {live.flows.height} transfers completed: {why}",
             hint="try again, or start fewer transfers per second (`--rate`)",
         )
-    told = path(live)
+    parameters = path(live)
     resent = _floats(flows["retransmitted_segments"])
-    early = (_floats(flows["first_byte_s"]) < LATE * told.rtt_s) & (
+    early = (_floats(flows["first_byte_s"]) < LATE * parameters.rtt_s) & (
         _floats(flows["syn_timeouts"]) == 0.0
     )
     return PathTransfers(
-        path=told,
+        path=parameters,
         bytes=_floats(flows["size_bytes"]) + _floats(flows["head_bytes"]),
         seconds=_floats(flows["completion_s"]),
         resent=resent,
@@ -254,14 +254,16 @@ def _over(values: Array, where: Array | None, possible: Ends = EVERYTHING) -> st
 
 def longer(found: PathTransfers, model: PathModel) -> stats.Estimate | None:
     """Geometric mean of time/model, with an interval by linearization."""
-    told = bias(found, model)
-    if told is None:
+    parameters = bias(found, model)
+    if parameters is None:
         return None
-    value = math.exp(told.value)
-    if not isinstance(told.spread, Student):
-        return stats.Estimate(value, told.spread, told.runs)
+    value = math.exp(parameters.value)
+    if not isinstance(parameters.spread, Student):
+        return stats.Estimate(value, parameters.spread, parameters.runs)
     return stats.Estimate(
-        value, Student(value * told.spread.error, told.spread.degrees, stats.POSITIVE), told.runs
+        value,
+        Student(value * parameters.spread.error, parameters.spread.degrees, stats.POSITIVE),
+        parameters.runs,
     )
 
 

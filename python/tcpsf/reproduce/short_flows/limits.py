@@ -93,8 +93,8 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
 def _claim(
     key: str, claim: str, published: str, judged: judge.Judged, *, source: str = "section 7"
 ) -> Finding:
-    told = source if source == OWN else f"{paper.SHORT}, {source}"
-    return judge.finding(key=key, claim=claim, source=told, published=published, judged=judged)
+    place = source if source == OWN else f"{paper.SHORT}, {source}"
+    return judge.finding(key=key, claim=claim, source=place, published=published, judged=judged)
 
 
 # A slow link

@@ -77,9 +77,11 @@ def sections(cells: Cells) -> tuple[Section, ...]:
 
 
 def _kernel(cells: Cells) -> str:
-    told = next(live.server for cell, live in cells.items() if cell.sender == "kernel")
-    settings = ", ".join(f"`{name}` {value}" for name, value in told.get("settings", {}).items())
-    return f"The kernel is Linux {told.get('kernel', 'of an unknown version')}; where it sends, {settings}."
+    parameters = next(live.server for cell, live in cells.items() if cell.sender == "kernel")
+    settings = ", ".join(
+        f"`{name}` {value}" for name, value in parameters.get("settings", {}).items()
+    )
+    return f"The kernel is Linux {parameters.get('kernel', 'of an unknown version')}; where it sends, {settings}."
 
 
 def _figure(host: paper.Host, found: AllSeen) -> Figure:
@@ -125,7 +127,7 @@ def _seen(
 def _paths(cells: Cells, found: AllSeen) -> Table:
     rows = []
     for cell, live in cells.items():
-        host, told = cell.host, found[cell].path
+        host, parameters = cell.host, found[cell].path
         there = host in paper.HOSTS
         rows.append(
             Row(
@@ -135,28 +137,30 @@ def _paths(cells: Cells, found: AllSeen) -> Table:
                         ours=counted(live.flows.height), published=host.transfers if there else None
                     ),
                     TableCell(
-                        ours=counted(1e3 * told.rtt_s),
+                        ours=counted(1e3 * parameters.rtt_s),
                         published=host.rtt_ms if there else None,
                         unit="ms",
                     ),
                     TableCell(
-                        ours=counted(1e3 * told.rto_s),
+                        ours=counted(1e3 * parameters.rto_s),
                         published=host.rto_ms if there else None,
                         unit="ms",
                     ),
                     TableCell(
-                        ours=counted(100.0 * told.loss),
+                        ours=counted(100.0 * parameters.loss),
                         published=100.0 * host.loss if there else None,
                         unit="%",
                     ),
                     TableCell(ours=lost(live.link["up"]), published=None, unit="%"),
                     TableCell(
-                        ours=counted(told.window / paper.KB),
+                        ours=counted(parameters.window / paper.KB),
                         published=host.window_kb if there else None,
                         unit="KB",
                     ),
                     TableCell(
-                        ours=counted(told.mss), published=paper.MSS if there else None, unit="bytes"
+                        ours=counted(parameters.mss),
+                        published=paper.MSS if there else None,
+                        unit="bytes",
                     ),
                 ),
             )
@@ -290,10 +294,10 @@ def _on(hosts: tuple[paper.Host, ...], sender: Sender, found: AllSeen) -> dict[s
 def _as_the_text_says(sender: Sender, found: AllSeen) -> Iterator[Finding]:
     hosts = _on(paper.HOSTS, sender, found)
     who = f"{NAMED[sender]} sending, four hosts"
-    for model, told in ((fits.LOSSLESS, "(1)"), (fits.SHORT, "(14)")):
+    for model, parameters in ((fits.LOSSLESS, "(1)"), (fits.SHORT, "(14)")):
         yield judge.finding(
             key=f"short-flows-{model.key}-{sender}",
-            claim=f"{told} with w = 2 and r = 1.5 is a reasonably close fit ({who})",
+            claim=f"{parameters} with w = 2 and r = 1.5 is a reasonably close fit ({who})",
             source=paper.SHORT_SOURCE,
             published="reasonably close",
             judged=judge.all_below(
@@ -413,10 +417,13 @@ def _losses(sender: Sender, found: AllSeen) -> Iterator[Finding]:
         ),
     )
     lossy = every[LOSSY.figure]
-    for model, told in ((fits.SHORT, "(14) fits"), (fits.STEADY, "(4) fits surprisingly closely")):
+    for model, parameters in (
+        (fits.SHORT, "(14) fits"),
+        (fits.STEADY, "(4) fits surprisingly closely"),
+    ):
         yield judge.finding(
             key=f"short-flows-lossy-{model.key}-{sender}",
-            claim=f"{told} at {100.0 * LOSSY.loss:g} % loss too (medians by size, {who} sending)",
+            claim=f"{parameters} at {100.0 * LOSSY.loss:g} % loss too (medians by size, {who} sending)",
             source=f"{paper.SHORT}, section 8",
             published="0 to 15 % loss"
             if model is fits.SHORT

@@ -270,8 +270,8 @@ def _figure_8(sweep: Sweep, seen: Sequence[PointTrials]) -> Iterator[Finding]:
 
 def _apart(large: PointTrials, small: PointTrials, number: Model) -> stats.Estimate:
     """Difference of ln(median/model) between two points."""
-    told = math.log(large.model(number) / small.model(number))
-    return of_medians([large, small], lambda rows: np.log(rows[0] / rows[1]) - told)
+    predicted = math.log(large.model(number) / small.model(number))
+    return of_medians([large, small], lambda rows: np.log(rows[0] / rows[1]) - predicted)
 
 
 def nearer_than(one: PointTrials, other: PointTrials, number: Model) -> stats.Estimate:
@@ -354,10 +354,10 @@ def _low(sweep: Sweep, seen: Sequence[PointTrials]) -> Iterator[Finding]:
         judge.is_above(nearer(seen, models(seen, 14), models(seen, 4)), 0.0, ""),
     )
     rare = [each for each in seen if each.point.loss < RARE]
-    told = np.asarray(models(rare, 4))[:, np.newaxis]
+    predicted = np.asarray(models(rare, 4))[:, np.newaxis]
 
     def worst(rows: Array) -> Array:
-        return np.asarray((rows / told).max(axis=0))
+        return np.asarray((rows / predicted).max(axis=0))
 
     yield _claim(
         sweep,

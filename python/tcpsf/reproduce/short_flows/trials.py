@@ -76,18 +76,18 @@ class Outcomes:
 
 class _OutcomesFold:
     def __init__(self, columns: Sequence[str]) -> None:
-        self._kept: dict[str, list[Array]] = {name: [] for name in ("flow", *columns)}
+        self._parts: dict[str, list[Array]] = {name: [] for name in ("flow", *columns)}
 
     def add(self, batch: Batch) -> None:
         """Add rows."""
-        for name, parts in self._kept.items():
+        for name, parts in self._parts.items():
             parts.append(batch.flows[name].to_numpy().astype(np.float64))
 
     def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> dict[str, str]:  # noqa: ARG002 (a fold's)
         """Return the columns, packed."""
         found = {
             name: np.concatenate(parts) if parts else np.empty(0)
-            for name, parts in self._kept.items()
+            for name, parts in self._parts.items()
         }
         order = np.argsort(found.pop("flow"), kind="stable")
         return {name: packed(column[order]) for name, column in found.items()}
@@ -103,7 +103,7 @@ def unpacked(text: str) -> Array:
     return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype="<f8").astype(np.float64)
 
 
-KEPT = Outcomes(
+OUTCOMES = Outcomes(
     columns=(
         "receiver_s",
         "sender_s",
@@ -147,10 +147,10 @@ class Trials:
 
         With ``at_sender``, times end when the sender knows that all data arrived.
         """
-        kept = [run.watched[KEPT.name] for run in runs]
+        stored = [run.watched[OUTCOMES.name] for run in runs]
         columns = {
-            column: np.concatenate([unpacked(each[column]) for each in kept])
-            for column in KEPT.columns
+            column: np.concatenate([unpacked(each[column]) for each in stored])
+            for column in OUTCOMES.columns
         }
         if at_sender:
             columns["receiver_s"] = columns["sender_s"]
@@ -165,9 +165,9 @@ class Trials:
             "syn_timeouts": self.syn_timeouts, "waited_s": self.waited_s, "segments": self.segments,
             "rto_s": self.rto_s,
         }  # fmt: skip
-        kept = {name: column[which] for name, column in columns.items()}
+        stored = {name: column[which] for name, column in columns.items()}
         return Trials(
-            kept, name=f"{self._name}, {hashlib.sha256(which.tobytes()).hexdigest()[:12]}"
+            stored, name=f"{self._name}, {hashlib.sha256(which.tobytes()).hexdigest()[:12]}"
         )
 
     def together(self, flows: int) -> Trials:
@@ -257,8 +257,8 @@ class Trials:
 
     def generator(self, purpose: str) -> np.random.Generator:
         """Return a random generator with a fixed seed that depends on the point and the purpose."""
-        told = hashlib.blake2b(f"{self._name} {purpose}".encode(), digest_size=8).digest()
-        return np.random.default_rng(int.from_bytes(told, "little"))
+        predicted = hashlib.blake2b(f"{self._name} {purpose}".encode(), digest_size=8).digest()
+        return np.random.default_rng(int.from_bytes(predicted, "little"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,7 +277,7 @@ class Setting:
     def case(self, point: TransferPoint, assumed: Assumptions | None = None) -> Case:
         """Return the case of a point."""
         scenario = network(point, assumed or self.assumed, trials=self.trials)
-        return Case(scenario=scenario, watches=(KEPT,), classes=False)
+        return Case(scenario=scenario, watches=(OUTCOMES,), classes=False)
 
     def seen(
         self,
@@ -335,9 +335,9 @@ def fitted(points: Sequence[PointTrials]) -> list[PointTrials]:
 
 def off(points: Sequence[PointTrials], models: Sequence[float]) -> stats.Estimate | None:
     """Mean over the points of |ln(model/median)|; ``None`` without points."""
-    told = np.log(np.asarray(models))[:, np.newaxis]
+    predicted = np.log(np.asarray(models))[:, np.newaxis]
     return (
-        of_medians(points, lambda rows: np.abs(told - np.log(rows)).mean(axis=0))
+        of_medians(points, lambda rows: np.abs(predicted - np.log(rows)).mean(axis=0))
         if points
         else None
     )

@@ -131,12 +131,15 @@ def _claims(costs: Mapping[str, HeaderOverhead]) -> Iterator[Finding]:
             published=f"{increase:.0f} %",
             judged=judge.is_exactly(more, increase, within=5.0, unit="%"),
         )
-    for key, told in (("40", "40 bytes per data segment"), ("80", "80 bytes, including its ACK")):
+    for key, description in (
+        ("40", "40 bytes per data segment"),
+        ("80", "80 bytes, including its ACK"),
+    ):
         for variant in paper.VARIANTS:
             cost, percent = costs[variant.key], figures.OVERHEAD[variant.key].percent
             yield judge.finding(
                 key=f"overhead-{key}-{variant.key}",
-                claim=f"{variant.label}: {percent} % of overhead over Table I's sizes, counted with {told}",
+                claim=f"{variant.label}: {percent} % of overhead over Table I's sizes, counted with {description}",
                 source="section VII",
                 published=f"{percent} %",
                 judged=judge.is_exactly(

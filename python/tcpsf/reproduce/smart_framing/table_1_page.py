@@ -38,12 +38,12 @@ def as_html(result: Table1) -> str:
 
 def as_report(result: Table1) -> Report:
     """Arrange the table with a chart, the claims and the assumptions."""
-    title, *told = table_1_text.heading(result).splitlines()
+    title, *lines = table_1_text.heading(result).splitlines()
     sections = _sections(result)
     return Report(
         title=f"{title}: simulated and published",
         conclusion=result.conclusion,
-        subtitle=" ".join(told),
+        subtitle=" ".join(lines),
         sections=sections,
         provenance=_provenance(result),
     )

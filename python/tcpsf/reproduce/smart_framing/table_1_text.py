@@ -34,8 +34,8 @@ def as_text(result: Table1) -> str:
 
 def _differences() -> str:
     lines = [
-        textwrap.fill(told, width=78, initial_indent="- ", subsequent_indent="  ")
-        for told in paper.DIFFERENCES
+        textwrap.fill(difference, width=78, initial_indent="- ", subsequent_indent="  ")
+        for difference in paper.DIFFERENCES
     ]
     return "\n".join(
         [*lines, "- `--readings closest` sets the first two; `--set` changes any other."]

@@ -70,7 +70,7 @@ RATE = 600.0
 PROXY_RATE = 200.0
 """Sessions started per second; they carry 30 MB/s and use about one of two CPU cores."""
 
-PROXY_PATIENCE_S = 300.0
+PROXY_FETCH_TIMEOUT_S = 300.0
 """Time limit of a connection in seconds.
 
 A connection with many large objects takes a minute at a loss rate of 10 %.
@@ -171,7 +171,7 @@ def _experiments(wanted: Testbed) -> tuple[Experiment, ...]:
     if objects is None:
         how["browsing"] = Browsing()
     if proxied:
-        how["patience_s"] = PROXY_PATIENCE_S
+        how["fetch_timeout_s"] = PROXY_FETCH_TIMEOUT_S
     return tuple(
         Experiment(
             name=name,

@@ -47,8 +47,8 @@ def _section_2(cells: PathResults) -> Section:
             ("Classic", (host.classic_fast, host.classic_timeout)),
             ("FS", (host.framed_fast, host.framed_timeout)),
         ):
-            told = tuple(TableCell(ours=None, published=value, unit="%") for value in pair)
-            rows.append(Row(label=f"{host.name}, {short}", cells=told))
+            published = tuple(TableCell(ours=None, published=value, unit="%") for value in pair)
+            rows.append(Row(label=f"{host.name}, {short}", cells=published))
     for name in cells:
         for v in paper.VARIANTS:
             ours = tuple(

@@ -163,13 +163,13 @@ def _claims_4(runs: ByVariant, step: tuple[float, float]) -> Iterator[Finding]:
         sizes = [
             web_runs.mean(steps[key], possible=stats.PERCENT) for key in ("classic", variant.key)
         ]
-        told = f"{shown(sizes[0], '%')} of Classic flows, {shown(sizes[1], '%')} here"
+        ours = f"{shown(sizes[0], '%')} of Classic flows, {shown(sizes[1], '%')} here"
         yield judge.finding(
             key=f"step-{variant.key}",
             claim=f"{variant.label}: the step at the first timeout is smaller ({step[0]:g} to {step[1]:g} s)",
             source="section IV-A.1, Fig. 4",
             published="much smaller, at 3 s",
-            judged=replace(judged, ours=told),
+            judged=replace(judged, ours=ours),
         )
 
 
