@@ -48,7 +48,7 @@ class Distribution:
 
     @property
     def is_exact(self) -> bool:
-        """Whether every value is kept."""
+        """Whether every value is stored, instead of a histogram."""
         return not self._bins
 
     @property
@@ -141,7 +141,7 @@ class RunTimes:
         self._product_steps: Counter[int] = Counter()
 
     def add(self, run: Distribution) -> None:
-        """Add the times of a run."""
+        """Add the completion times of a run."""
         if not len(run):
             return
         self._sizes_squared += len(run) ** 2

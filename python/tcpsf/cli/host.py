@@ -29,7 +29,7 @@ SLICE_MS = 200
 def serve(
     *, folder: Path, addresses: Sequence[str], port: int, idle_timeout: str | None, **options: Any
 ) -> None:
-    """Serve files until Ctrl-C."""
+    """Serve the files of a folder over HTTP until a signal stops the host."""
     options["settings"] = {
         "addresses": list(addresses),
         "port": port,
@@ -42,7 +42,7 @@ def serve(
 def proxy(
     *, listen: Sequence[str], upstream: str, idle_timeout: str | None, **options: Any
 ) -> None:
-    """Relay connections until Ctrl-C."""
+    """Relay connections to an upstream server until a signal stops the host."""
     addresses, port = _listening(listen)
     options["settings"] = {
         "addresses": addresses,

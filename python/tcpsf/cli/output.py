@@ -50,7 +50,7 @@ def fill_standard_streams() -> None:
 
 
 def print_result(text: str) -> None:
-    """Print a result."""
+    """Print a result to standard output."""
     print_pieces((text,))
 
 
@@ -107,7 +107,7 @@ def one_line(text: str) -> str:
 
 
 def put_json(path: Path, data: Any) -> None:
-    """Write plain data as JSON."""
+    """Write plain data to a file as JSON, with indentation and a final line break."""
     path.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
 
 

@@ -32,7 +32,7 @@ DATA = "data"
 def smart_framing(
     *, full: bool, only: Sequence[str], readings: Readings, seed: int, **where: Any
 ) -> None:
-    """Make the Smart Framing papers' report."""
+    """Make the folder of the Smart Framing papers' report."""
     wanted = smart_framing_papers.prepare(
         scale=_scale(full), readings=readings, seed=seed, only=only
     )
@@ -40,7 +40,7 @@ def smart_framing(
 
 
 def santa_cruz(*, full: bool, only: Sequence[str], seed: int, **where: Any) -> None:
-    """Make the Santa Cruz paper's report."""
+    """Make the folder of the Santa Cruz paper's report."""
     _command(
         santa_cruz_paper.prepare(scale=_scale(full), seed=seed, only=only),
         "santa-cruz.html",
@@ -51,7 +51,7 @@ def santa_cruz(*, full: bool, only: Sequence[str], seed: int, **where: Any) -> N
 def packet_discard(
     *, full: bool, only: Sequence[str], readings: Readings, seed: int, **where: Any
 ) -> None:
-    """Make the Balanced Packet Discard paper's report."""
+    """Make the folder of the report on the Balanced Packet Discard paper."""
     wanted = packet_discard_paper.prepare(
         scale=_scale(full), readings=readings, seed=seed, only=only
     )

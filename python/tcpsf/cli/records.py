@@ -24,7 +24,7 @@ class Source(Protocol):
     """A host that provides rows about connections or requests that have ended."""
 
     def take_records(self) -> _core.Table:
-        """Return the rows since the last call."""
+        """Return the rows of connections that have ended since the last call."""
         ...
 
 
@@ -32,7 +32,7 @@ class StatusLine(Protocol):
     """A status line, which has to be ended before other output is printed."""
 
     def end(self) -> None:
-        """End the line."""
+        """End the status line with a line break, so that other output begins on a new line."""
         ...
 
 
@@ -47,12 +47,12 @@ class Losses:
         self._warned = False
 
     def note(self, error: OSError, *, lost: int) -> None:
-        """Count rows as lost."""
+        """Count rows that could not be written because of an error."""
         self._lost += lost
         self._reason = reason(error)
 
     def keep(self, rows: int) -> None:
-        """Count rows as written."""
+        """Count rows that were written."""
         self._written += rows
 
     def warn(self, line: StatusLine) -> None:
@@ -81,7 +81,7 @@ class Writer(Protocol):
     losses: Losses
 
     def write(self, frame: pl.DataFrame) -> None:
-        """Write rows."""
+        """Write the rows of a frame, or count them as lost if that fails."""
         ...
 
     def __enter__(self) -> Self: ...

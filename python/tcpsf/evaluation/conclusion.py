@@ -40,7 +40,7 @@ def counted(findings: Sequence[Finding], verdict: Verdict) -> int:
 
 
 def is_own(finding: Finding) -> bool:
-    """Whether the claim is in no paper."""
+    """Whether the claim is this project's, not a paper's."""
     return finding.source == OWN
 
 

@@ -463,10 +463,10 @@ def is_exactly(value: float, published: float, *, within: float, unit: str) -> J
 
 
 def by_value(value: float, verdict: Verdict, ours: str, wording: str) -> Judged:
-    """Judge by a deterministic number."""
+    """Make the judgment of a claim about a deterministic number."""
     return Judged(exact(value), verdict, ours, Test(kind="value", wording=wording, random=False))
 
 
 def exact(value: float) -> stats.Estimate:
-    """An estimate from a deterministic value."""
+    """Return a deterministic value as an estimate without spread."""
     return stats.Estimate(value, Same(), 1)

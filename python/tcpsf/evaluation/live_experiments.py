@@ -32,7 +32,7 @@ class Measure(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The start time of the measurement."""
+    """Start time of a measurement, by the calendar and by a monotonic clock."""
 
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
     clock_s: float = field(default_factory=time.monotonic)

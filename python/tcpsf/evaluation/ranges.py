@@ -15,7 +15,7 @@ Verdict = Literal["holds", "does not hold", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The values that a claim allows."""
+    """Range of the values that a claim allows."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -64,7 +64,7 @@ class Range:
         return ends(interval, unit, digits)
 
     def place(self, unit: str) -> str:
-        """Describe the values that the claim allows."""
+        """Describe the allowed values in words, such as "above 30 %"."""
         return self._place("above", "below", "within", unit)
 
     def _place(self, over: str, under: str, between: str, unit: str) -> str:

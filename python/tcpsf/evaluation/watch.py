@@ -27,26 +27,26 @@ class Delays:
 
     @property
     def name(self) -> str:
-        """Key of the data."""
+        """Key of the data in `RunSummary.watched`."""
         return f"delays of {self.workload}"
 
     @property
     def version(self) -> str:
-        """Return a text that identifies the data."""
+        """Text that identifies what the data depend on, apart from the run."""
         return "1"
 
     def fold(self) -> _DelayFold:
-        """Return the fold of a new run."""
+        """Return a new fold, which collects the data of one run."""
         return _DelayFold(self.workload)
 
     def of(self, run: RunSummary) -> Delay:
-        """Return the stored delays of a run."""
+        """Return the delay statistics that were stored of a run."""
         return Delay(**run.watched[self.name])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delay:
-    """Delay statistics of one run."""
+    """Statistics of the one-way delays of one run's data packets."""
 
     arrived_packets: int
     """Data packets that arrived, including retransmissions."""
@@ -141,16 +141,16 @@ class Rows:
 
     @property
     def name(self) -> str:
-        """Key of the data."""
+        """Key of the data in `RunSummary.watched`."""
         return f"rows of {self.table}"
 
     @property
     def version(self) -> str:
-        """Return a text that identifies the data."""
+        """Text that identifies what the data depend on, apart from the run."""
         return repr((self.columns, self.where))
 
     def fold(self) -> _RowsFold:
-        """Return the fold of a new run."""
+        """Return a new fold, which collects the data of one run."""
         return _RowsFold(self)
 
     def of(self, run: RunSummary) -> list[dict[str, Any]]:

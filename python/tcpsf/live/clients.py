@@ -91,7 +91,7 @@ class FetchPlan:
         return cls(**json.loads(text))
 
     def to_json(self) -> str:
-        """Return the plan as JSON."""
+        """Return the plan as text that `from_json` reads."""
         return json.dumps(asdict(self))
 
 
@@ -145,7 +145,7 @@ def file_name(size: int) -> str:
 
 
 def write_files(sizes: Sequence[int], folder: Path) -> None:
-    """Write the files for the server."""
+    """Write one file of each size to the server's folder."""
     for size in set(sizes):
         (folder / file_name(size)).write_bytes(content(size))
 
@@ -456,7 +456,7 @@ def _is_ready(file: Path) -> bool:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make the fetches of a plan."""
+    """Make the fetches of a plan and write a row for each of them."""
     plan = FetchPlan.from_json(Path(arguments[0]).read_text(encoding="utf-8"))
     raise_file_limit(len(plan.sizes))
     if plan.ready is not None and not _is_ready(Path(plan.ready)):

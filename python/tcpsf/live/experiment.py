@@ -51,7 +51,7 @@ DELAYED_ACK = "40ms"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """This machine's own TCP as the sender."""
+    """Settings of this machine's own TCP as the sender."""
 
     congestion: str = "reno"
     """Congestion control, by the kernel's name."""
@@ -60,7 +60,7 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        """Name of the kernel among the senders."""
+        """Name of the kernel's TCP in the column ``variant``."""
         return f"kernel {self.congestion} / iw={self.initial_window}"
 
 

@@ -54,7 +54,7 @@ DOCUMENTED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
-    """An experiment and its results."""
+    """An experiment with the rows of its fetches and the statistics of its link."""
 
     experiment: Experiment
     flows: pl.DataFrame

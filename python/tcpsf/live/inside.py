@@ -33,7 +33,7 @@ FAILED = 3
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the experiment in a folder."""
+    """Run the commands of the experiment that a folder describes."""
     signal.signal(signal.SIGTERM, _leave)
     die_with_parent()
     with contextlib.suppress(OSError):  # an unprivileged user is not allowed to

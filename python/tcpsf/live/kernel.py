@@ -51,7 +51,7 @@ LOOKED_EVERY_S = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """Settings of the server."""
+    """Settings of the file server that uses the kernel's TCP."""
 
     folder: str
     port: int
@@ -129,7 +129,7 @@ class Server:
         self._poll.register(self._socket.fileno(), select.EPOLLIN)
 
     def end(self, *_signal: object) -> None:
-        """Make `run` return soon."""
+        """Make `run` return after the current events."""
         self._ending = True
 
     def run(self) -> list[Record]:
@@ -246,7 +246,7 @@ def listening(port: int, *, congestion: str, address: str = "") -> socket.socket
 
 
 def settings() -> dict[str, Any]:
-    """Return the kernel's version and settings."""
+    """Return the kernel's version and its TCP settings."""
     folder = Path("/proc/sys/net/ipv4")
     found = {
         name: (folder / name).read_text(encoding="ascii").strip()
@@ -257,7 +257,7 @@ def settings() -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serve until SIGTERM."""
+    """Serve files with the kernel's TCP until SIGTERM."""
     serving = Serving(**json.loads(Path(arguments[0]).read_text(encoding="utf-8")))
     try:
         Path("/proc/sys/net/ipv4/tcp_no_metrics_save").write_text("1", encoding="ascii")

@@ -20,7 +20,7 @@ _WINDOW, _TIMEOUTS = 232, 240
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TcpInfo:
-    """Selected fields of a socket's state."""
+    """Selected fields of ``TCP_INFO``, the kernel's state of a TCP socket."""
 
     srtt_s: float
     rto_s: float

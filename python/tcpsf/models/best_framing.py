@@ -96,7 +96,7 @@ class ReplyCase:
             take.positive("rate", self.rate)
 
     def losses(self, cuts: Array) -> Array:
-        """Probability that each segment is lost."""
+        """Probability that each segment of a framing is lost."""
         power = (
             {"linear": 1.0, "constant": 0.0}.get(self.law, self.law)
             if isinstance(self.law, str)
@@ -121,13 +121,13 @@ class Framing:
 
     @property
     def packets(self) -> int:
-        """Number of packets sent."""
+        """Number of packets of a reply, with the guard."""
         return len(self.cuts) + (self.guard is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """Times and bytes of a framing."""
+    """Times and bytes of a reply with one framing."""
 
     framing: Framing
     mean_s: float
@@ -136,7 +136,7 @@ class Outcome:
     wire_bytes: int
 
     def of(self, objective: Objective) -> float:
-        """Time that the search minimizes."""
+        """Time in seconds that the objective minimizes: the mean or the 99th percentile."""
         return self.mean_s if objective == "mean" else self.p99_s
 
 

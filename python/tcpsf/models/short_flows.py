@@ -262,7 +262,7 @@ class Latency:
 
     @property
     def total_s(self) -> Array:
-        """Sum of the parts."""
+        """Time of the whole transfer in seconds: the sum of its parts."""
         parts = (
             self.handshake_s
             + self.slow_start_s

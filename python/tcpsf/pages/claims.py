@@ -116,7 +116,7 @@ def _judgements(folder: Path, key: str) -> Iterator[Judgement]:
 
 
 def page(folder: Path, closest: Path) -> str:
-    """Write the page from the reports of two folders."""
+    """Return the page on claims from the full-scale reports of two folders."""
     found = judgements(folder)
     other = {
         (each.report, each.key): each for key in READINGS for each in _judgements(closest, key)

@@ -52,7 +52,7 @@ of the exhibits; `tcpsf reproduce all` makes all of them.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A row of the page."""
+    """A row of the page on coverage: an item of a paper, and where this project has it."""
 
     what: str
     place: str
@@ -78,7 +78,7 @@ KINDS = ("only", "section", "part", "claim", "py", "sender", "option", "file", "
 
 
 def listed() -> dict[str, tuple[CoverageEntry, ...]]:
-    """Read the list, by paper."""
+    """Read the entries of ``coverage.toml``, by paper."""
     content = resources.files("tcpsf.pages").joinpath("coverage.toml").read_text(encoding="utf-8")
     return {
         paper: tuple(
@@ -260,7 +260,7 @@ def _here(name: str) -> str:
 
 
 def page() -> str:
-    """Write the page."""
+    """Return the page on the coverage of the papers, as Markdown."""
     blocks = [INTRODUCTION, _summary()]
     for paper in catalogue.papers():
         rows = ["| item | in the paper | here | covered |", "| --- | --- | --- | --- |"]

@@ -79,7 +79,7 @@ The numbers are from the scenario of Bruyeron and Hemon.
 
 @dataclass(frozen=True, slots=True)
 class PublishedConnection:
-    """One connection of Fig. 20."""
+    """Published values of one connection of Fig. 20."""
 
     version: str
     timeouts: int

@@ -79,7 +79,7 @@ class Policy:
     """BPD's recovery period in packets."""
 
     def buffer(self, cells: int) -> Buffer:
-        """Return the switch's buffer."""
+        """Return the switch's buffer of ``cells`` cells with this discard policy."""
         early = self.policy == "epd"
         return Buffer(
             cells=cells,
@@ -102,7 +102,7 @@ def epd(threshold: float) -> Policy:
 
 
 def bpd(lower: float, *, gap: int, upper: float = paper.UPPER) -> Policy:
-    """Balanced packet discard."""
+    """Return the policy of balanced packet discard with these thresholds."""
     return Policy(policy="bpd", lower=lower, upper=upper, gap=gap)
 
 

@@ -78,7 +78,7 @@ class PublishedSender:
 
 @dataclass(frozen=True, slots=True)
 class Table3Row:
-    """A row of Table III."""
+    """Published values of a row of Table III."""
 
     classic: PublishedSender
     framed: PublishedSender

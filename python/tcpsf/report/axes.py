@@ -38,7 +38,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AxisScale:
-    """An axis with fixed ends."""
+    """An axis of a drawing with its ends and the distance between its ticks."""
 
     axis: Axis
     low: float = 0.0
@@ -130,7 +130,7 @@ def name(value: float | str) -> str:
 
 
 def number(value: float | str, axis: Axis) -> float:
-    """A value on an axis of numbers."""
+    """Return a value of an axis of numbers; text is an error."""
     if isinstance(value, str):
         raise TcpsfError(
             f"cannot place `{value}` on the {axis.scale} axis `{axis.label}`",

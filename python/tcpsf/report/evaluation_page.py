@@ -46,7 +46,7 @@ def environment() -> jinja2.Environment:
 
 
 def page(report: Report) -> str:
-    """Render the page."""
+    """Return a report as an HTML page."""
     figures = [figure for section in report.sections for figure in section.figures]
     tables = [table for section in report.sections for table in section.tables]
     findings = [finding for section in report.sections for finding in section.findings]

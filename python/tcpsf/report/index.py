@@ -65,7 +65,7 @@ class ListedReport(Plain):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedPaper(Plain):
-    """A paper and its reports."""
+    """A paper and its reports in the index of all papers."""
 
     key: str
     title: str
@@ -80,7 +80,7 @@ class ListedPaper(Plain):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Index(Plain):
-    """The complete index."""
+    """The index of all papers' reports, with the verdicts on their claims."""
 
     version: str
     command: str
@@ -155,7 +155,7 @@ def _by_section(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def page(index: Index) -> str:
-    """Render the page."""
+    """Return the index of all papers as an HTML page."""
     return (
         environment()
         .get_template("index.html")

@@ -88,7 +88,7 @@ class Packet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """One flow to draw."""
+    """One flow of a time-sequence diagram."""
 
     name: str
     packets: tuple[Packet, ...]
@@ -161,7 +161,7 @@ def flow_of(result: RunResult, *, name: str, flow: int = 0) -> Flow:
 
 
 def ladder(flow: Flow, *, flight_s: float) -> str:
-    """Draw one flow as an SVG."""
+    """Return the time-sequence diagram of one flow, as SVG."""
     return side_by_side((flow,), title=flow.name, flight_s=flight_s)
 
 
@@ -392,7 +392,7 @@ def first_losses() -> tuple[Flow, ...]:
 
 
 def drawn(flows: Sequence[Flow]) -> str:
-    """Draw the flows of `first_losses`."""
+    """Return the diagram of the flows of `first_losses`, as SVG."""
     return side_by_side(
         flows, title="4380 bytes, of which the first segment is lost", flight_s=DELAY_S
     )

@@ -48,7 +48,7 @@ ALWAYS = 3
 
 
 def as_text(found: Mapping[str, Any]) -> str:
-    """Lay out both directions side by side."""
+    """Return the packet counts of both directions side by side, as text."""
     directions = (found["up"], found["down"])
     rows = [["", "up", "down"]]
     for number, (name, column) in enumerate(ROWS.items()):

@@ -226,7 +226,7 @@ def padhye(
     window_limit: float,
     ack_every: float,
 ) -> Sheet:
-    """Rate of an endless flow."""
+    """Rate of an endless flow with timeouts (Padhye et al. 1998)."""
     p = np.asarray(loss, dtype=np.float64)
     path: dict[str, Any] = {
         "rtt": rtt,
@@ -248,7 +248,7 @@ def padhye(
 
 
 def mathis(*, loss: Sequence[float], rtt: float, mss: float, ack_every: float) -> Sheet:
-    """Rate of congestion avoidance without timeouts."""
+    """Rate of congestion avoidance without timeouts (Mathis et al. 1997)."""
     rates = {"rate_Bps": ("rate", sf.mathis(loss, rtt=rtt, mss=mss, ack_every=ack_every))}
     arguments = {"rtt_s": rtt, "mss_bytes": mss, "ack_every": ack_every}
     return _rates(

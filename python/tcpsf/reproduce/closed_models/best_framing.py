@@ -13,7 +13,7 @@ from tcpsf.report.sheet import line
 
 
 def section() -> Section:
-    """Return the section of the report."""
+    """Return the section on the best segmentation of a reply of 1200 bytes."""
     return Section(
         key="best-framing",
         title="The best segmentation of a reply of 1200 bytes",

@@ -14,7 +14,7 @@ from tcpsf.reproduce.closed_models.finding import claim
 
 
 def section() -> Section:
-    """Return the section of the report."""
+    """Return the section on losses from one window of Reno."""
     sheet = model_sheets.packet_discard(window=tuple(range(4, 25)), lost=(), most_losses=4)
     section = sheet.section(sheet.title)
     pairs = [

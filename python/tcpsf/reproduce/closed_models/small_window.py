@@ -45,7 +45,7 @@ GAIN = Axis(label="throughput gain over Classic", unit="%", scale="linear")
 
 
 def section() -> Section:
-    """Return the section of the report."""
+    """Return the section on the small-window region, with Figs. 9 to 13 and 15."""
     classic = small.classic(LOSSES)
     framed = {(key, law): make(LOSSES, law=law) for key, make in MAKERS.items() for law in LAWS}
     return Section(

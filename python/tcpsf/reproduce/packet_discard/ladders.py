@@ -98,7 +98,7 @@ LADDERS = (
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return one exhibit per diagram."""
+    """Return one exhibit per time-sequence diagram: Figs. 1, 2, 4 and 19."""
     return tuple(_exhibit(each) for each in LADDERS)
 
 

@@ -35,7 +35,7 @@ UNLIKE = (networks.SACK, networks.RENO)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variation:
-    """One changed assumption."""
+    """One assumption that differs from the paper's setting, and its value."""
 
     label: str
     options: Mapping[str, Any]
@@ -81,7 +81,7 @@ VARIATIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariationCases:
-    """Cases of one variation."""
+    """The cases with one assumption changed."""
 
     epd: Case
     bpd: Case

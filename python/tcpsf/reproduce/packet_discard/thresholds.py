@@ -38,7 +38,7 @@ FLAT = {"plain": ("Plain ATM", networks.PLAIN), "ppd": ("PPD", networks.PPD)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopologyRuns:
-    """The runs of a topology."""
+    """Runs of a topology with plain ATM, PPD and EPD."""
 
     plain: Sequence[RunSummary]
     ppd: Sequence[RunSummary]
@@ -48,7 +48,7 @@ class TopologyRuns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopologyCases:
-    """The cases of a topology."""
+    """Cases of a topology with plain ATM, PPD and EPD."""
 
     plain: Case
     ppd: Case
@@ -56,11 +56,11 @@ class TopologyCases:
 
     @property
     def all(self) -> tuple[Case, ...]:
-        """Every case."""
+        """All cases of the topology, of every policy."""
         return (self.plain, self.ppd, *self.epd.values())
 
     def of(self, runs: Runs) -> TopologyRuns:
-        """Return the runs of the cases."""
+        """Return the finished runs of these cases."""
         return TopologyRuns(
             plain=runs.of(self.plain),
             ppd=runs.of(self.ppd),
@@ -69,7 +69,7 @@ class TopologyCases:
 
 
 def cases(setting: Setting, topology: Topology) -> TopologyCases:
-    """Return a topology's cases."""
+    """Return the cases of a topology with plain ATM, PPD and EPD."""
     return TopologyCases(
         plain=setting.case(topology, networks.PLAIN),
         ppd=setting.case(topology, networks.PPD),

@@ -68,7 +68,7 @@ OCCUPIED = Axis(label="occupied", unit="share of the buffer", scale="linear", lo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BpdAndEpd:
-    """The runs with each policy."""
+    """Runs of the same network with BPD and with EPD."""
 
     bpd: Sequence[RunSummary]
     epd: Sequence[RunSummary]

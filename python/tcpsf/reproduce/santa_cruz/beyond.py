@@ -94,7 +94,7 @@ HEADINGS = (
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return the sections' exhibits."""
+    """Return the exhibits of the topics that the paper leaves to later work."""
     return (_fairness(), _coexistence(), _wireless(), _delayed_acks(), _small_window())
 
 

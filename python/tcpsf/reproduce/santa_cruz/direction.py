@@ -60,20 +60,20 @@ class OneWayDelays:
 
     @property
     def name(self) -> str:
-        """Key of the data."""
+        """Key of the data in `RunSummary.watched`."""
         return "ways"
 
     @property
     def version(self) -> str:
-        """Return a text that identifies the data."""
+        """Text that identifies what the data depend on, apart from the run."""
         return f"1 {BEGINS_S}"
 
     def fold(self) -> _OneWayDelaysFold:
-        """Return the fold of a new run."""
+        """Return a new fold, which collects the data of one run."""
         return _OneWayDelaysFold()
 
     def of(self, run: RunSummary) -> tuple[float, float]:
-        """Return the means of the forward and the return path."""
+        """Return a run's mean delays in milliseconds: forward path, then return path."""
         stored = run.watched[self.name]
         return stored["sender"], stored["receiver"]
 
@@ -193,13 +193,13 @@ REORDERED = (
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return the section's exhibits."""
+    """Return the exhibits of the delay by direction and of reports out of order."""
     return (_direction(), _reordered())
 
 
 @dataclass(frozen=True, slots=True)
 class DirectionDelays:
-    """Mean delays of one run, in milliseconds."""
+    """Mean delays of one run by direction in ms, as the sender estimates them and as they were."""
 
     there: float
     back: float

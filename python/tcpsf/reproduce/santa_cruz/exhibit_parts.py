@@ -74,7 +74,7 @@ def unwatched(scenario: Scenario) -> Scenario:
 
 
 def measured(run: RunSummary, *, rate_bps: float) -> RunQuantities:
-    """Measure one run of a case."""
+    """Return the quantities of the paper's tables for one run."""
     delay = DELAYS.of(run)
     seconds = run.links[0]["duration_s"]
     bits = 8 * (delay.arrived_bytes + paper.HEADER * delay.arrived_packets)
@@ -141,7 +141,7 @@ def utilisation_percent(run: RunQuantities) -> float:
 
 
 def delay(run: RunQuantities) -> float:
-    """Mean delay in milliseconds."""
+    """Mean one-way delay of the data packets in milliseconds."""
     return run.delay_ms
 
 
@@ -152,7 +152,7 @@ def settled_window(run: RunQuantities) -> float:
 
 
 def variance(run: RunQuantities) -> float:
-    """Variance of the delay in 10⁻³ s²."""
+    """Variance of the one-way delay in 10⁻³ s²."""
     return 1e3 * run.variance_s2
 
 

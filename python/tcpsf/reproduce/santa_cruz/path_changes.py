@@ -66,7 +66,7 @@ HEADINGS = (
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return the sections' exhibits."""
+    """Return the exhibits of a path whose delay changes and of a path that reorders."""
     return (_path_change(), _out_of_order())
 
 

@@ -66,16 +66,16 @@ class QueueStates:
 
     @property
     def name(self) -> str:
-        """Key of the data."""
+        """Key of the data in `RunSummary.watched`."""
         return "states"
 
     @property
     def version(self) -> str:
-        """Return a text that identifies the data."""
+        """Text that identifies what the data depend on, apart from the run."""
         return f"1 {TOLERANCE} {CERTAIN} {DRAWN_S} {GRID_S}"
 
     def fold(self) -> _QueueStatesFold:
-        """Return the fold of a new run."""
+        """Return a new fold, which collects the data of one run."""
         return _QueueStatesFold()
 
     def of(self, run: RunSummary) -> StatesOfRun:
@@ -109,7 +109,7 @@ class Pairs:
 
     @property
     def count(self) -> int:
-        """Number of pairs."""
+        """Number of pairs of packets that were compared."""
         return sum(map(sum, self.by_delay))
 
 
@@ -133,7 +133,7 @@ def opposite(confusion: Sequence[Sequence[int]]) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatesOfRun:
-    """Result of a run."""
+    """States of the queue in one run, as counts of pairs of packets and as curves."""
 
     pairs: Mapping[Kind, Pairs]
     queue: Sequence[tuple[float, float]]

@@ -112,7 +112,7 @@ TIMED = (*FIVE[:3], SC, NO_BACK_OFF)
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return the section's exhibits."""
+    """Return the exhibits of loss recovery: losses of a window, lost ACKs, and no back-off."""
     return (_several_losses(), _lost_acks(), _no_back_off())
 
 

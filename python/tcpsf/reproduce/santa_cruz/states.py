@@ -51,7 +51,7 @@ def _scenario(network: CongestedNetwork) -> Scenario:
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return Fig. 4."""
+    """Return Fig. 4, the states of the bottleneck queue."""
     cases = {
         each.key: Case(scenario=_scenario(each), watches=(QUEUE_STATES,), classes=False)
         for each in NETWORKS

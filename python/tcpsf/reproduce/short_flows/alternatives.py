@@ -44,7 +44,7 @@ class SendingMethod:
     ack_every: int = 2
 
     def assumed(self, setting: Setting) -> Assumptions:
-        """Return the assumptions of the method."""
+        """Return the assumptions of the setting, with the changes of this method."""
         sender = f"reno / full / iw={self.window}"
         return replace(
             setting.assumed, sender=sender, initial_window=self.window, ack_every=self.ack_every
@@ -55,7 +55,7 @@ class SendingMethod:
         return TransferPoint(size=size // self.flows, mss=self.mss, loss=loss)
 
     def case(self, setting: Setting, size: int, loss: float) -> Case:
-        """Return the case of the method."""
+        """Return the case of transfers of ``size`` bytes with this method at a loss rate."""
         return _setting(setting, loss).case(self.point(size, loss), self.assumed(setting))
 
     def trials(self, setting: Setting, runs: Runs, size: int, loss: float) -> Trials:

@@ -103,7 +103,7 @@ def waiting(seen: PointTrials) -> stats.Estimate | None:
 
 
 def between(seen: PointTrials) -> stats.Estimate | None:
-    """Segments sent per timeout."""
+    """Return the number of segments sent per timeout."""
     return stats.ratio(
         seen.trials.segments.tolist(), seen.trials.timeouts.tolist(), possible=stats.POSITIVE
     )

@@ -54,11 +54,11 @@ class PointTransfers:
 
     @property
     def label(self) -> str:
-        """Size of the transfers."""
+        """Size of the transfers in words, for a table."""
         return f"{self.point.size / 1000:g} kB"
 
     def sum(self, names: Sequence[str]) -> Array:
-        """Sum of some columns, for each transfer."""
+        """Return the sum of some columns, for each transfer."""
         return np.asarray(np.sum([self.columns[name] for name in names], axis=0))
 
     def total(self) -> Array:
@@ -70,7 +70,7 @@ class PointTransfers:
         return stats.mean(self.sum(names).tolist(), possible=stats.POSITIVE)
 
     def median(self) -> stats.Estimate | None:
-        """Median of the times."""
+        """Median of the transfers' times in seconds."""
         nanos = np.rint(np.sort(self.total()) * 1e9).astype(np.int64)
         return stats.quantile_of_one(Distribution(nanos.tolist()), 0.5)
 
@@ -96,7 +96,7 @@ def _case(setting: Setting, point: TransferPoint) -> Case:
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return Fig. 3."""
+    """Return Fig. 3, the phases of a transfer of 32 kB."""
     cases = {point: _case(setting, point) for point in (SHORT, LONG)}
 
     def build(runs: Runs) -> Part:

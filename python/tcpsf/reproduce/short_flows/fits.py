@@ -165,7 +165,7 @@ and the refinement of 2000.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathTransfers:
-    """The completed transfers of a cell."""
+    """Completed transfers of one sender over one path, with the path's parameters."""
 
     path: PathParameters
     bytes: Array
@@ -181,7 +181,7 @@ class PathTransfers:
 
     @property
     def lossy(self) -> Array:
-        """1.0 for a transfer with a retransmission."""
+        """1.0 for each transfer with a retransmission, otherwise 0.0."""
         return np.asarray(self.resent > 0, dtype=np.float64)
 
     def logs(self, model: PathModel) -> Array:
@@ -190,7 +190,7 @@ class PathTransfers:
 
 
 def seen(live: Live) -> PathTransfers:
-    """Return the completed transfers of a cell."""
+    """Return the completed transfers of a live measurement, with the path's parameters."""
     import polars as pl
 
     flows = live.answered.filter(pl.col("completion_s").is_not_null())

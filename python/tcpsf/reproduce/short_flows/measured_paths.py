@@ -42,7 +42,7 @@ class MeasuredPath:
 
     @property
     def name(self) -> str:
-        """The path's name in the table."""
+        """Name of the path in Table 1."""
         return self.sample.name
 
     @property
@@ -51,7 +51,7 @@ class MeasuredPath:
         return float(self.sample.sustained_kb * paper.KB)
 
     def point(self, size: int) -> TransferPoint:
-        """Return a transfer on the path."""
+        """Return the simulated setting of a transfer of ``size`` bytes on the path."""
         return TransferPoint(size=size, rtt=self.sample.ping_ms / 1000.0, loss=self.host.loss)
 
     def assumed(self, setting: Setting, *, line: bool) -> Assumptions:

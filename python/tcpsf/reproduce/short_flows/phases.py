@@ -77,7 +77,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phases:
-    """Phases of one transfer."""
+    """Times and numbers of the phases of one transfer."""
 
     spans: tuple[Span, ...]
     """Consecutive parts of the transfer, from the SYN until the receiver has all data."""
@@ -265,16 +265,16 @@ class PhaseWatch:
 
     @property
     def name(self) -> str:
-        """Key of the data."""
+        """Key of the data in `RunSummary.watched`."""
         return "phases"
 
     @property
     def version(self) -> str:
-        """Return a text that identifies the data."""
+        """Text that identifies what the data depend on, apart from the run."""
         return f"1 {self.size} {self.mss} {self.rtt}"
 
     def fold(self) -> _PhaseFold:
-        """Return the fold of a new run."""
+        """Return a new fold, which collects the data of one run."""
         return _PhaseFold(self)
 
 

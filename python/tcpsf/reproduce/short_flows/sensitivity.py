@@ -31,7 +31,7 @@ SETS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variation:
-    """One changed assumption."""
+    """One assumption that differs from the paper's setting, and its value."""
 
     label: str
     changed: Mapping[str, Any] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Variation:
     """Whether the time ends when the sender knows that everything arrived."""
 
     def of(self, assumed: Assumptions) -> Assumptions:
-        """Return the assumptions with the change."""
+        """Return the given assumptions with this variation's change."""
         return replace(assumed, **self.changed)
 
 

@@ -67,21 +67,21 @@ class Sweep:
 
     @property
     def key(self) -> str:
-        """Key of the figure."""
+        """Key of the figure, such as ``fig-7``."""
         return f"fig-{self.number}"
 
     @property
     def source(self) -> str:
-        """Place of the figure in the paper."""
+        """Paper and number of the figure."""
         return f"{paper.SHORT}, Fig. {self.number}"
 
     @property
     def points(self) -> tuple[TransferPoint, ...]:
-        """Return the simulated points."""
+        """Return the simulated setting at each value of the abscissa."""
         return tuple(self.point(value) for value in self.values)
 
     def seen(self, setting: Setting, runs: Runs) -> list[PointTrials]:
-        """Return the results of the points."""
+        """Return the trials and the models at each point of the figure."""
         return [setting.seen(point, runs) for point in self.points]
 
 
@@ -176,7 +176,7 @@ def _curves(sweep: Sweep, seen: PointTrials) -> Iterator[Series]:
 
 
 def models(seen: Sequence[PointTrials], number: Model) -> list[float]:
-    """Return a model's time of each point."""
+    """Return the time in seconds that a model gives at each point."""
     return [each.model(number) for each in seen]
 
 

@@ -32,7 +32,7 @@ TRACED = Rows(
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return Fig. 1."""
+    """Return Fig. 1, a transfer packet by packet."""
     (transfer, *others) = network(POINT, setting.assumed, trials=1).workload
     scenario = replace(
         network(POINT, setting.assumed, trials=1),
@@ -55,7 +55,7 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """The packets of one round trip."""
+    """The packets of one round trip of a transfer."""
 
     number: int
     data: int

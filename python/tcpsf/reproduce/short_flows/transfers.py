@@ -47,7 +47,7 @@ RATE = 80.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveTransfers:
-    """Settings of a measurement."""
+    """Settings of a live measurement of Figs. 17 to 20."""
 
     scale: TransferScale
     rate: float

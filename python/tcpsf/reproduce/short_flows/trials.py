@@ -61,16 +61,16 @@ class Outcomes:
 
     @property
     def name(self) -> str:
-        """Key of the data."""
+        """Key of the data in `RunSummary.watched`."""
         return "transfers"
 
     @property
     def version(self) -> str:
-        """Return a text that identifies the data."""
+        """Text that identifies what the data depend on, apart from the run."""
         return f"1 {self.columns}"
 
     def fold(self) -> _OutcomesFold:
-        """Return the fold of a new run."""
+        """Return a new fold, which collects the data of one run."""
         return _OutcomesFold(self.columns)
 
 
@@ -94,12 +94,12 @@ class _OutcomesFold:
 
 
 def packed(column: Array) -> str:
-    """Return numbers as text."""
+    """Return an array of numbers as text, for the store of runs."""
     return base64.b64encode(zlib.compress(column.astype("<f8").tobytes())).decode()
 
 
 def unpacked(text: str) -> Array:
-    """Return the numbers of `packed`."""
+    """Return the array of numbers that `packed` has converted."""
     return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype="<f8").astype(np.float64)
 
 
@@ -207,19 +207,19 @@ class Trials:
         return stats.Estimate(least, None, len(self))
 
     def quantile(self, part: float) -> stats.Estimate | None:
-        """Quantile of the times."""
+        """Quantile ``part`` of the transfers' times in seconds, with a binomial interval."""
         return stats.quantile_of_one(self.distribution, part)
 
     def median(self) -> stats.Estimate | None:
-        """Median time."""
+        """Median of the transfers' times in seconds."""
         return self.quantile(0.5)
 
     def mean(self) -> stats.Estimate | None:
-        """Mean time."""
+        """Mean of the transfers' times in seconds."""
         return stats.mean(self.seconds.tolist(), possible=stats.POSITIVE)
 
     def deviation(self) -> float:
-        """Standard deviation of the times."""
+        """Standard deviation of the transfers' times in seconds."""
         return float(self.seconds.std())
 
     def statistic(self, name: str) -> stats.Estimate | None:
@@ -271,11 +271,11 @@ class Setting:
 
     @property
     def assumed(self) -> Assumptions:
-        """Return the assumptions of these readings."""
+        """Return the assumptions of the simulation under these readings of the text."""
         return READ[self.readings]
 
     def case(self, point: TransferPoint, assumed: Assumptions | None = None) -> Case:
-        """Return the case of a point."""
+        """Return the case that simulates the transfers of a point."""
         scenario = network(point, assumed or self.assumed, trials=self.trials)
         return Case(scenario=scenario, watches=(OUTCOMES,), classes=False)
 

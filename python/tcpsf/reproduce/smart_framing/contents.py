@@ -106,7 +106,7 @@ ALWAYS_WHY = {
 
 
 def sections(readings: Readings) -> tuple[Heading, ...]:
-    """Return the report's sections."""
+    """Return the headings of the report's sections, with the texts for these readings."""
     why = {**ALWAYS_WHY, **WHY[readings]}
     return tuple(replace(heading, why=why.get(heading.key, "")) for heading in SECTIONS)
 

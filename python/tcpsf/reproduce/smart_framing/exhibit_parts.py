@@ -47,7 +47,7 @@ def unstable(lines: Sequence[Series]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """Settings that all scenarios share."""
+    """Durations and reading that all scenarios of an evaluation share."""
 
     duration: str
     """Simulated time of a run."""

@@ -105,7 +105,7 @@ CUT = -100.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Combination:
-    """A row of the matrix."""
+    """A row of the matrix: a TCP, a network and an initial window."""
 
     stack: str
     network: str
@@ -116,7 +116,7 @@ class Combination:
 
 
 def lines(setting: Setting) -> tuple[Combination, ...]:
-    """Return every combination."""
+    """Return the rows of the matrix with their cases."""
     return tuple(
         Combination(
             stack=stack,

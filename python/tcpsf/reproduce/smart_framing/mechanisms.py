@@ -44,7 +44,7 @@ class RecoveryTimes:
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibit."""
+    """Return the exhibit of Limited Transmit, Classic and framing after one lost segment."""
     cases = {
         loss.key: {key: _case(setting, loss, sender) for key, (_, sender) in paper.SENDERS.items()}
         for loss in paper.LOSSES

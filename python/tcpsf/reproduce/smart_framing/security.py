@@ -34,7 +34,7 @@ Each list holds one number per request.
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibit."""
+    """Return the exhibit of the packets that a request causes, by the announced MSS."""
     cases = {
         variant.key: {
             mss: once(setting, settings.request_scenario(sender=variant.sender, mss=mss))

@@ -92,7 +92,7 @@ class Table1:
 
     @property
     def conclusion(self) -> Conclusion:
-        """Return the findings in three sentences."""
+        """Return the conclusion of Table I in three sentences."""
         return conclude((self.claims,), headline=HEADLINE)
 
     def to_dict(self) -> dict[str, Any]:

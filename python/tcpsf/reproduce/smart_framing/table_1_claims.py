@@ -33,7 +33,7 @@ The table prints 0.27 s with a resolution of 0.01 s.
 
 
 def findings(totals: ByClass) -> Iterator[Finding]:
-    """Judge every claim."""
+    """Judge every claim of the paper that is based on Table I."""
     for variant, size in (
         (paper.VARIABLE_SIZE, 1650),
         (paper.FIXED_SIZE, 1650),

@@ -32,7 +32,7 @@ ABOUT = (
 
 
 def as_html(result: Table1) -> str:
-    """Render the page."""
+    """Return the HTML page of Table I."""
     return page(as_report(result))
 
 
@@ -124,7 +124,7 @@ def _provenance(result: Table1) -> ReportProvenance:
 
 
 def chart(result: Table1) -> Figure:
-    """Completion times by flow size."""
+    """Return the figure of completion times by flow size."""
     return Figure(
         key="completion-time",
         title="Mean completion time by flow size",

@@ -79,7 +79,7 @@ A connection with many large objects takes a minute at a loss rate of 10 %.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Testbed:
-    """Settings of a measurement."""
+    """Settings of a measurement for Table II or III."""
 
     which: Which
     scale: LiveScale

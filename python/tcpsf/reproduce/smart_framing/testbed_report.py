@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def section(which: Which, cells: PathResults) -> Section:
-    """Return the section of a table."""
+    """Return the section of a report with the measured and published Table II or III."""
     return _section_2(cells) if which == "table-2" else testbed_table_3.section(cells)
 
 

@@ -103,7 +103,7 @@ class Values:
 
     @classmethod
     def of(cls, flows: Flows) -> Values:
-        """Compute the quantities from the flows."""
+        """Compute the quantities of a row of Table III from its flows."""
 
         def read(value: Callable[[pl.DataFrame], stats.Estimate | None]) -> dict[str, ByPath]:
             return {
