@@ -9,7 +9,7 @@ independent trial.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from tcpsf.papers.short_flows import MSS
@@ -53,6 +53,18 @@ class TransferPoint:
         7
         """
         return math.ceil(self.size / self.mss)
+
+    @property
+    def random_name(self) -> str:
+        """Name that determines the random resampling of the point's transfers.
+
+        Intervals of medians depend on it, so it must not change.
+
+        >>> TransferPoint(size=1000).random_name
+        'Point(size=1000, mss=1460, rtt=0.07, loss=0.05, loss_back=None)'
+        """
+        values = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in fields(self))
+        return f"Point({values})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -257,8 +257,8 @@ class Trials:
 
     def generator(self, purpose: str) -> np.random.Generator:
         """Return a random generator with a fixed seed that depends on the point and the purpose."""
-        predicted = hashlib.blake2b(f"{self._name} {purpose}".encode(), digest_size=8).digest()
-        return np.random.default_rng(int.from_bytes(predicted, "little"))
+        digest = hashlib.blake2b(f"{self._name} {purpose}".encode(), digest_size=8).digest()
+        return np.random.default_rng(int.from_bytes(digest, "little"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,7 +290,9 @@ class Setting:
         """Return a point's trials with its models; ``at_sender`` as for `Trials.of`."""
         wanted = assumed or self.assumed
         trials = Trials.of(
-            runs.of(self.case(point, wanted)), name=f"{point} {wanted}", at_sender=at_sender
+            runs.of(self.case(point, wanted)),
+            name=f"{point.random_name} {wanted}",
+            at_sender=at_sender,
         )
         return PointTrials(point=point, assumed=wanted, trials=trials)
 
