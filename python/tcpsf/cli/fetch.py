@@ -177,7 +177,7 @@ def _writing_body(path: Path | None) -> Iterator[None]:
 
 
 class _Status:
-    """The progress bar as a `Line`, which other output can follow."""
+    """The progress bar as a `StatusLine`, which other output can follow."""
 
     def end(self) -> None:
         """Do nothing, because the bar is drawn again below other output."""

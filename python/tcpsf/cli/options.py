@@ -101,7 +101,7 @@ def pcap(text: str, *, places: Sequence[str], place: str, where: str, default_by
     """Make the options of a capture: the file, the vantage point, and the bytes of each packet.
 
     ``places`` are the vantage points, ``place`` is the metavariable, ``where`` the help text of
-    `--pcap-at`, and ``kept`` the default of `--pcap-bytes` as the help shows it.
+    `--pcap-at`, and ``default_bytes`` the default of `--pcap-bytes` as the help shows it.
     """
     return together(
         click.option("--pcap", type=FOLDER, metavar="FILE", help=text),

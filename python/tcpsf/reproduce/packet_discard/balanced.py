@@ -46,7 +46,7 @@ LOWER = tuple(at for at in paper.THRESHOLDS if at < paper.UPPER)
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits, for runs of ``setting``."""
+    """Return Figs. 12 to 14, all policies, and the bound on the recovery period."""
     a, b = _cases(setting, A), _cases(setting, B)
     epd_a, epd_b = thresholds.cases(setting, A), thresholds.cases(setting, B)
 

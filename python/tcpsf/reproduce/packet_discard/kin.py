@@ -114,7 +114,7 @@ ByDiscipline = Mapping[str, Sequence[RunSummary]]
 
 
 def exhibits(setting: Setting, duration: str) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits.
+    """Return the exhibits of balanced discard on a queue of packets.
 
     The exhibits with short flows run for ``duration`` with the Smart Framing paper's profile.
     """

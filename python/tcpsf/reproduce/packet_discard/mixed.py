@@ -41,7 +41,7 @@ ByPair = Mapping[str, Sequence[RunSummary]]
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibit, for runs of ``setting``."""
+    """Return Fig. 20, Reno beside Reno and beside SACK."""
     text = _exhibit("fig-20", "", setting)
     if setting.readings == "closest":
         return (text,)

@@ -34,7 +34,7 @@ BySender = Mapping[str, Sequence[RunSummary]]
 
 
 def exhibits(duration: str) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits, for runs of ``duration``."""
+    """Return the exhibits of framing over ATM."""
     cases = {
         line: {
             variant.key: Case(scenario=_scenario(variant.sender, line=line, duration=duration))

@@ -80,7 +80,7 @@ class RenoAndSack:
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibit, for runs of ``setting``."""
+    """Return the exhibit of timeouts with Reno and with SACK."""
     cases = {
         network.label: {name: _case(setting, network, sender) for name, sender in SENDERS.items()}
         for network in NETWORKS

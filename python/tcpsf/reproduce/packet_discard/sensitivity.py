@@ -90,7 +90,7 @@ class VariationCases:
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibit, for runs of ``setting``."""
+    """Return the exhibit of the results under changed assumptions."""
     rows = {each.label: _cases(setting, each) for each in VARIATIONS}
     return (
         Exhibit(

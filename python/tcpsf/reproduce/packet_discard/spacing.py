@@ -62,7 +62,7 @@ NOTE = (
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return the section's exhibit.
+    """Return the exhibit of timeouts by the distance between losses.
 
     Its losses are listed individually, so its runs are not random.
     """

@@ -81,7 +81,7 @@ def cases(setting: Setting, topology: Topology) -> TopologyCases:
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits, for runs of ``setting``."""
+    """Return Figs. 6 to 9, policies by threshold in both topologies."""
     a, b = cases(setting, A), cases(setting, B)
     shown = {"topology A, EPD 0.5": a.epd[0.5].scenario}
     also = {"topology B, EPD 0.5": b.epd[0.5].scenario}

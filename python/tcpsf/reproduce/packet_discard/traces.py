@@ -75,7 +75,7 @@ class BpdAndEpd:
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits, for runs of ``setting``."""
+    """Return Figs. 15 to 18, windows and the buffer over time."""
     window = (
         _case(setting, networks.bpd(paper.LOWER, gap=paper.GAP)),
         _case(setting, networks.epd(paper.TRACE_EPD)),

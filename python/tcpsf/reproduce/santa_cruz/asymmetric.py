@@ -38,7 +38,7 @@ BWDP = 31
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return the section's exhibits.
+    """Return Table 4 and Fig. 13, over asymmetric links.
 
     They are ensembles over small delays before packets are sent, with each reverse buffer.
     """

@@ -46,7 +46,7 @@ BySplit = Mapping[tuple[str, int], Sequence[RunQuantities]]
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return the section's exhibits.
+    """Return Table 3 and Fig. 11, with traffic on the return path.
 
     They are ensembles over the split of the delay and the start time of B.
     """

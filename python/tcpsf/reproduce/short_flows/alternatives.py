@@ -96,7 +96,7 @@ Found = Mapping[tuple[str, int, float], Trials]
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibit, for trials of ``setting``."""
+    """Return the exhibit of section 3.2, alternatives to a standard sender."""
     places = [(method, size, loss) for method in METHODS for size in SIZES for loss in (0.0, LOSS)]
 
     def build(runs: Runs) -> Part:

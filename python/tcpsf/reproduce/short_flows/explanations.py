@@ -49,7 +49,7 @@ SMALL_FACTOR = 3.0
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits, for trials of ``setting``."""
+    """Return the exhibits of section 5.4, reasons for the fit of the steady state."""
     lossy = tuple(TransferPoint(loss=loss) for loss in HIGH)
     rare = tuple(TransferPoint(size=size, loss=HANDSHAKE[0]) for size in HANDSHAKE[1])
     return (

@@ -57,7 +57,7 @@ LONG = TransferPoint(size=128_000)
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits, for trials of ``setting``."""
+    """Return the exhibits of section 7: a modem, other senders and losses in runs."""
     quiet, modem = replace(setting, trials=UNDISTURBED), replace(setting.assumed, line=MODEM)
     slow = tuple(TransferPoint(size=size, loss=0.0, rtt=MODEM_TRIP_S) for size in MODEM_SIZES)
     return (

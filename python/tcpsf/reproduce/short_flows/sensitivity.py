@@ -93,7 +93,7 @@ def variations(assumed: Assumptions) -> tuple[Variation, ...]:
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibit, for trials of ``setting``."""
+    """Return the exhibit of the fits under changed assumptions."""
     points = [point for number in FIGURES for point in BY_NUMBER[number].points]
     return (
         Exhibit(

@@ -30,7 +30,7 @@ ABOUT_175 = (162.5, 187.5)
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits, for runs of ``setting``."""
+    """Return Fig. 14, a buffer with chunks of memory."""
     direct = {
         chunk: {v.key: _direct(v, chunk, setting) for v in paper.VARIANTS}
         for chunk in figures.CHUNKS

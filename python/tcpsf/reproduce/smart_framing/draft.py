@@ -36,7 +36,7 @@ HALF = (45.0, 55.0)
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits, for runs of ``setting``."""
+    """Return the exhibit of the draft's table by flow length."""
     cases = by_variant(
         lambda v: setting.case(draft.web_scenario(sender=v.sender, duration=setting.duration))
     )

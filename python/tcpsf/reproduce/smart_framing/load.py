@@ -37,7 +37,7 @@ ByVariant = Mapping[str, Sequence[RunSummary]]
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits, for runs of ``setting``."""
+    """Return Figs. 2 and 5, results by load."""
     at = {load: by_variant(partial(setting.base, load=load)) for load in figures.LOADS}
     cases = tuple(case for of_load in at.values() for case in of_load.values())
 

@@ -154,7 +154,7 @@ def _case(
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibit, for runs of ``setting``."""
+    """Return the exhibit of framing with other senders, ACKs and queues."""
     rows = lines(setting)
     last = rows[-1]
     return (

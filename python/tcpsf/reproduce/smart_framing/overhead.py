@@ -31,7 +31,10 @@ PRINTED = 0.1
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibit; its loss rates at 80 % load are from runs of ``setting``."""
+    """Return the exhibit of section VII, the header overhead.
+
+    Its loss rates at 80 % load are from runs of ``setting``.
+    """
     clean = by_variant(
         lambda v: setting.case(figures.lossless_scenario(sender=v.sender), once=True)
     )

@@ -51,7 +51,7 @@ def _classes(least: int, most: int | None = None) -> tuple[int, ...]:
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the sections' exhibits, for runs of ``setting``."""
+    """Return Figs. 6 and 7, other proposals and mixed senders."""
     classic = setting.base(paper.CLASSIC)
     proposed = {
         each.key: setting.case(paper.web_scenario(sender=each.sender, duration=setting.duration))

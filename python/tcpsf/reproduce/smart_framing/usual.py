@@ -39,7 +39,7 @@ ByVariant = Mapping[str, Sequence[RunSummary]]
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits, for runs of ``setting``."""
+    """Return Table I and Figs. 3 and 4, by flow size at 80 % load."""
     cases = by_variant(setting.base)
     step = STEP[setting.readings]
 

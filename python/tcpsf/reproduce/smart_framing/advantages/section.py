@@ -17,7 +17,7 @@ from tcpsf.reproduce.smart_framing.exhibit_parts import Setting
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits, for runs of ``setting``."""
+    """Return the exhibits of the advantages and costs of framing."""
     return (
         delayed_acks(setting),
         pipelining(setting),
