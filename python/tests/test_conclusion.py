@@ -14,7 +14,7 @@ from tcpsf.evaluation.data import OWN, Conclusion, Section
 from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.ranges import Verdict
 from tcpsf.report.evaluation_text import as_findings
-from tcpsf.reproduce.closed_models.report import model_report
+from tcpsf.reproduce.closed_models import model_report
 
 VALUES: dict[Verdict, float] = {"holds": 5.0, "does not hold": -5.0, "undecided": 0.0}
 

@@ -18,8 +18,8 @@ import tcpsf
 
 PACKAGE = Path(tcpsf.__file__).parent
 
-OF_A_PAPER = {"best_framing", "packet_discard", "santa_cruz", "short_flows", "smart_framing"}
-"""Modules of several packages that are named after a paper or a model."""
+OF_A_PAPER = {"packet_discard", "santa_cruz", "short_flows", "smart_framing"}
+"""Modules of several packages that are named after a paper."""
 OF_EVERY_PAPER = {"contents", "exhibit_parts", "sensitivity"}
 """Modules that have the same responsibility in the folder of each paper."""
 CLASSES_OF_EVERY_PAPER = {"Setting", "Variation"}

@@ -249,7 +249,7 @@ def kernel_serving(folder: Path) -> Iterator[tuple[int, list[Record]]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    nowhere = dict.fromkeys(("records", "told", "ready"), "")
+    nowhere = dict.fromkeys(("records", "settings_path", "ready"), "")
     serving = Serving(
         folder=str(folder),
         port=port,

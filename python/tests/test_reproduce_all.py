@@ -17,7 +17,7 @@ from tcpsf.cli import all_reports, live_report
 from tcpsf.cli.paper_report import write
 from tcpsf.evaluation.plan import Scale
 from tcpsf.reproduce import catalogue, santa_cruz
-from tcpsf.reproduce.closed_models.report import model_section
+from tcpsf.reproduce.closed_models import model_section
 from tcpsf.reproduce.santa_cruz import contents as cruz
 
 TINY = Scale("quick", 2, "1s")

@@ -137,7 +137,7 @@ def _simulated(
 
 
 def _closed(part: CataloguedReport, folder: Path, page: str, **_how: Any) -> None:
-    from tcpsf.reproduce.closed_models.report import model_section
+    from tcpsf.reproduce.closed_models import model_section
 
     workshop = Workshop(folder, replace=True)
     with workshop.results() as staging:

@@ -95,7 +95,7 @@ def best_framing(*, sender: str, rto: float, rto_min: float, **arguments: Any) -
 
 def report(*, json: bool, out: Path, force: bool, line: str) -> None:
     """Write the page of all closed-form models, and print its findings."""
-    from tcpsf.reproduce.closed_models.report import model_report
+    from tcpsf.reproduce.closed_models import model_report
 
     found = model_report(command=line)
     data = {

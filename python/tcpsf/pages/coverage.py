@@ -26,7 +26,7 @@ from tcpsf.evaluation.data import OWN, Report
 from tcpsf.evaluation.evaluate import evaluate
 from tcpsf.papers.smart_framing import web_scenario
 from tcpsf.reproduce import catalogue
-from tcpsf.reproduce.closed_models.report import model_section
+from tcpsf.reproduce.closed_models import model_section
 
 TREE = Path(__file__).resolve().parents[3]
 """Root of the source tree, if the package is an editable installation."""

@@ -10,7 +10,7 @@ from tcpsf.evaluation.data import Axis, Figure, Section
 from tcpsf.evaluation.judge import Finding, by_value, exact, is_below, is_exactly, is_within
 from tcpsf.models import short_flows as sf
 from tcpsf.report.sheet import line
-from tcpsf.reproduce.closed_models.finding import claim
+from tcpsf.reproduce.closed_finding import claim
 
 SIZES = tuple(float(each) for each in np.geomspace(1000, 256_000, 25).round())
 

@@ -12,7 +12,7 @@ from tcpsf.evaluation.judge import Finding, exact, is_above, is_below, is_within
 from tcpsf.models import smart_framing as small
 from tcpsf.report import chains, model_sheets
 from tcpsf.report.sheet import LOSS, line
-from tcpsf.reproduce.closed_models.finding import claim
+from tcpsf.reproduce.closed_finding import claim
 
 JOURNAL = "Mellia et al. 2005"
 DOCUMENTED = "The project's documentation lists the corrections on the page “The closed models”."

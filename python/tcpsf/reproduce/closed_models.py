@@ -1,13 +1,18 @@
 """Report of all closed models, and of one paper's models.
 
-Thresholds are the texts' own words. Nothing in these modules is random.
+Thresholds are the texts' own words. Nothing in the modules `closed_<topic>` is random.
 """
 
 from __future__ import annotations
 
 from tcpsf.evaluation.data import Report
 from tcpsf.report.sheet import report
-from tcpsf.reproduce.closed_models import best_framing, packet_discard, short_flows, small_window
+from tcpsf.reproduce import (
+    closed_best_framing,
+    closed_packet_discard,
+    closed_short_flows,
+    closed_small_window,
+)
 
 HEADLINE = (
     "gain-constant-FS",
@@ -23,10 +28,10 @@ HEADLINE = (
 def model_report(*, command: str) -> Report:
     """Return all closed models as one report."""
     sections = (
-        small_window.section(),
-        short_flows.section(),
-        packet_discard.section(),
-        best_framing.section(),
+        closed_small_window.section(),
+        closed_short_flows.section(),
+        closed_packet_discard.section(),
+        closed_best_framing.section(),
     )
     return report(
         sections,

@@ -10,7 +10,7 @@ from tcpsf.evaluation.judge import Judged, by_value, is_exactly
 from tcpsf.evaluation.ranges import Verdict
 from tcpsf.models import packet_discard as pd
 from tcpsf.report import model_sheets
-from tcpsf.reproduce.closed_models.finding import claim
+from tcpsf.reproduce.closed_finding import claim
 
 
 def section() -> Section:
