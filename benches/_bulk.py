@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 WARM_UP_S = 0.5
-PATIENCE_S = 10.0
+TIMEOUT_S = 10.0
 
 
 def serve(port: int, congestion: str) -> None:
@@ -36,8 +36,8 @@ def serve(port: int, congestion: str) -> None:
 
 
 def connect(host: str, port: int) -> socket.socket:
-    """Connect to the server; try again while it refuses, for `PATIENCE_S` seconds at most."""
-    end = time.monotonic() + PATIENCE_S
+    """Connect to the server; try again while it refuses, for `TIMEOUT_S` seconds at most."""
+    end = time.monotonic() + TIMEOUT_S
     while True:
         try:
             return socket.create_connection((host, port))

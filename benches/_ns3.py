@@ -49,9 +49,9 @@ class Ns3:
         """Simulate once and return web.cc's JSON object."""
         done = subprocess.run(self.command(**options), capture_output=True, text=True, check=False)
         if done.returncode != 0 or not done.stdout.startswith("{"):
-            said = (done.stderr or done.stdout).strip().splitlines()
+            output = (done.stderr or done.stdout).strip().splitlines()
             raise Ns3Error(
-                f"run ns-3: exit status {done.returncode}: {said[0] if said else 'nothing said'}"
+                f"run ns-3: exit status {done.returncode}: {output[0] if output else 'nothing said'}"
             )
         result: dict[str, Any] = json.loads(done.stdout)
         return result

@@ -110,8 +110,8 @@ def _curve(number: int, curve: Curve, x: _Axis, y: _Axis) -> Iterator[str]:
     joined = " ".join(f"{px:g},{py:g}" for px, py in places)
     yield f'<polyline class="c{number}" style="fill: none" points="{joined}"/>'
     for (px, py), (across, up) in zip(places, curve.points, strict=True):
-        told = f"{curve.label}: {across:g} flows, {up:.0f} ns"
-        yield f'<circle class="c{number}" cx="{px:g}" cy="{py:g}" r="4"><title>{escape(told)}</title></circle>'
+        title = f"{curve.label}: {across:g} flows, {up:.0f} ns"
+        yield f'<circle class="c{number}" cx="{px:g}" cy="{py:g}" r="4"><title>{escape(title)}</title></circle>'
     row = TOP + 14 + 18 * number
     yield f'<circle class="c{number}" cx="{LEFT + 24:g}" cy="{row - 4:g}" r="4"/>'
     yield f'<text x="{LEFT + 36:g}" y="{row:g}">{escape(curve.label)}</text></g>'

@@ -37,10 +37,10 @@ GRID_S = 0.01
 
 def main(arguments: list[str]) -> int:
     """Simulate, and print the requested counts."""
-    asked = arguments[0] if arguments else ""
+    wanted = arguments[0] if arguments else ""
     simulation = _core.Simulation(sys.stdin.read(), seed=1)
-    count = {"open": _Open, "completion": _Completion}.get(asked, _Nothing)()
-    steady_from_s = float(arguments[1]) if asked == "steady" else float("inf")
+    count = {"open": _Open, "completion": _Completion}.get(wanted, _Nothing)()
+    steady_from_s = float(arguments[1]) if wanted == "steady" else float("inf")
     before: dict[str, float] = {}
     while simulation.advance(max_events=EVENTS_AT_ONCE):
         if simulation.now_s >= steady_from_s and not before:
@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
         if simulation.buffered_rows > ROWS_AT_ONCE:
             count.add(simulation.take_flows())
             simulation.take_recoveries()
-    if asked:
+    if wanted:
         import json
 
         found = _totals(simulation)

@@ -106,7 +106,7 @@ def measure(side: Side, seconds: float) -> Score:
             where = stack.enter_context(namespace("server"))
             join(where, inside)
             stack.enter_context(running([*where, *serve]))
-            (told,) = ended([*inside, *fetching("10.77.0.2", seconds)])
+            (transfer,) = ended([*inside, *fetching("10.77.0.2", seconds)])
             report = None
         else:
             file = Path(stack.enter_context(TemporaryDirectory())) / "link.json"
@@ -122,16 +122,16 @@ def measure(side: Side, seconds: float) -> Score:
                 shlex.join(serve),
                 "--",
             ]
-            (told,) = ended([*inside, *link, *fetching("-", seconds)])
+            (transfer,) = ended([*inside, *link, *fetching("-", seconds)])
             report = json.loads(file.read_text(encoding="utf-8"))
-    way = report["down"] if report else None
+    down = report["down"] if report else None
     return Score(
-        line_gbps=told["bytes"] * ON_THE_LINE * 8e-9 / told["seconds"],
-        cpu_s_per_gb=told["cpu_s"] / (told["bytes"] * 1e-9) if way else None,
-        late_us=(way["timing_error_median_s"] * 1e6, way["timing_error_p99_s"] * 1e6)
-        if way
+        line_gbps=transfer["bytes"] * ON_THE_LINE * 8e-9 / transfer["seconds"],
+        cpu_s_per_gb=transfer["cpu_s"] / (transfer["bytes"] * 1e-9) if down else None,
+        late_us=(down["timing_error_median_s"] * 1e6, down["timing_error_p99_s"] * 1e6)
+        if down
         else None,
-        missed=way["missed_packets"] if way else 0,
+        missed=down["missed_packets"] if down else 0,
     )
 
 

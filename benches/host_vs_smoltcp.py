@@ -210,10 +210,10 @@ class Bench:
                 raise BenchError(
                     f"{task.name}, {side}: {done.stderr.strip() or 'the server ended'}"
                 )
-        said = json.loads(done.stdout)
+        result = json.loads(done.stdout)
         return Score(
-            count=(said["bytes"] if task.unit == "MB" else said["answers"]) / task.scale,
-            elapsed_s=said["nanoseconds"] / 1e9,
+            count=(result["bytes"] if task.unit == "MB" else result["answers"]) / task.scale,
+            elapsed_s=result["nanoseconds"] / 1e9,
             cpu_s=after[0] - before[0],
             user_s=after[1] - before[1],
         )

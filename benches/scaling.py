@@ -48,8 +48,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "verification"))
 
 from _measure import ProcessError, our_counts, word
+from _ns2_network import SENDER, SIZES, scenario
 from _plot import Curve, log_plot
-from compare_ns2 import SENDER, SIZES, scenario
 
 HERE = Path(__file__).resolve().parent
 

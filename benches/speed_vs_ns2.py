@@ -40,7 +40,7 @@ from _measure import (
     take_turns,
     word,
 )
-from compare_ns2 import CANNOT_RUN, NS2_SETTINGS, scenario
+from _ns2_network import CANNOT_RUN, NS2_SETTINGS, scenario
 from ns2.run_ns2 import Ns2Error, command, run_ns2
 
 TARGET = 30.0

@@ -27,8 +27,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "verification"))
 
 from _measure import ProcessError, Work, measure, our_counts, our_work, simulate, take_turns, word
+from _ns2_network import CANNOT_RUN, FLOWS_PER_S_AT_LOAD_1, SIZES, scenario
 from _ns3 import PACKAGES, Ns3, Ns3Error, build
-from compare_ns2 import CANNOT_RUN, FLOWS_PER_S_AT_LOAD_1, SIZES, scenario
 
 TARGET = 100.0
 LOAD = 0.8

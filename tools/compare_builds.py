@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "verification"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benches"))
 
 from _measure import ProcessError, our_counts
-from compare_ns2 import scenario
+from _ns2_network import scenario
 from scaling import greedy
 
 SCENARIOS = Path(__file__).resolve().parents[1] / "scenarios"

@@ -78,10 +78,10 @@ def clients(verdicts: Verdicts, *, quick: bool, repository: Path) -> None:
         ]
         done = subprocess.run(words, check=False, cwd=repository, stdout=subprocess.PIPE, text=True)
     for line in done.stdout.splitlines():
-        told, holds = json.loads(line)
-        verdicts.say(told, holds=holds)
+        statement, holds = json.loads(line)
+        verdicts.report(statement, holds=holds)
     if done.returncode:
-        verdicts.say(f"the clients ended with status {done.returncode}", holds=False)
+        verdicts.report(f"the clients ended with status {done.returncode}", holds=False)
 
 
 def run(*words: str, seconds: float = 120) -> subprocess.CompletedProcess[bytes]:
@@ -166,8 +166,8 @@ def ab(place: Place) -> Iterator[tuple[str, bool]]:
         )
         rate = re.search(r"Requests per second:\s+([\d.]+)", text)
         numbers = [int(found[1]) if found else -1 for found in (complete, failed)]
-        told = f"{numbers[0]:,} requests, {what}, {numbers[1]} failed, {rate[1] if rate else '?'} a second"
-        yield told, numbers == [count, 0] and "Non-2xx" not in text
+        statement = f"{numbers[0]:,} requests, {what}, {numbers[1]} failed, {rate[1] if rate else '?'} a second"
+        yield statement, numbers == [count, 0] and "Non-2xx" not in text
 
 
 def wrk(place: Place) -> Iterator[tuple[str, bool]]:
@@ -187,8 +187,8 @@ def wrk(place: Place) -> Iterator[tuple[str, bool]]:
     text = done.stdout.decode()
     count = re.search(r"(\d+) requests in", text)
     errors = [line.strip() for line in text.splitlines() if "errors" in line or "Non-2xx" in line]
-    told = f"{int(count[1]) if count else 0:,} requests, {errors or 'no errors'}"
-    yield told, bool(count and int(count[1])) and not errors and done.returncode == 0
+    statement = f"{int(count[1]) if count else 0:,} requests, {errors or 'no errors'}"
+    yield statement, bool(count and int(count[1])) and not errors and done.returncode == 0
 
 
 def chromium(place: Place) -> Iterator[tuple[str, bool]]:
@@ -247,8 +247,12 @@ def inside(folder: Path, *, quick: bool) -> None:
         with served(files) as summary:
             for command, judge in COMMANDS.items():
                 if shutil.which(command) is not None:
-                    for told, holds in judge(Place(options=options, folder=folder, quick=quick)):
-                        print(json.dumps((f"{command}, {name} link: {told}", holds)), flush=True)
+                    for statement, holds in judge(
+                        Place(options=options, folder=folder, quick=quick)
+                    ):
+                        print(
+                            json.dumps((f"{command}, {name} link: {statement}", holds)), flush=True
+                        )
         # ab and wrk leave connections open at the end, so these counts are shown and not judged.
         counts = {
             key: summary.get(key)

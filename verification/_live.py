@@ -33,10 +33,10 @@ def build() -> Path:
         message = "it needs root and /dev/net/tun"
         raise CannotRunError(message)
     command = [cargo, "build", "--locked", "--release", "-p", "interop", "--message-format", "json"]
-    told = subprocess.run(
+    output = subprocess.run(
         command, cwd=REPOSITORY, check=True, stdout=subprocess.PIPE, text=True
     ).stdout
-    messages = (json.loads(line) for line in told.splitlines())
+    messages = (json.loads(line) for line in output.splitlines())
     return next(Path(message["executable"]) for message in messages if message.get("executable"))
 
 
@@ -64,18 +64,18 @@ class Verdicts:
 
     def __init__(self) -> None:
         self.failed = 0
-        self._told = 0
+        self._lines = 0
 
-    def say(self, told: str, *, holds: bool) -> None:
-        """Print one verdict: ``told`` is the statement, ``holds`` whether it is true."""
-        self._told += 1
+    def report(self, statement: str, *, holds: bool) -> None:
+        """Print one verdict: ``holds`` is whether the statement is true."""
+        self._lines += 1
         self.failed += not holds
-        print(f"  {'holds' if holds else 'FAILS':6} {told}", flush=True)
+        print(f"  {'holds' if holds else 'FAILS':6} {statement}", flush=True)
 
     @property
     def exit_status(self) -> int:
         """0 if at least one verdict was printed and all of them hold, otherwise 1."""
-        return 1 if self.failed or not self._told else 0
+        return 1 if self.failed or not self._lines else 0
 
 
 def main(work: Any) -> int:

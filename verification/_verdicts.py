@@ -44,9 +44,9 @@ def report(title: str, lines: Sequence[Line], *, reference: str) -> None:
 def judged(statements: Iterable[tuple[str, bool]]) -> int:
     """Print each statement after `holds` or `FAILS`, and return the number that fail."""
     failed = 0
-    for told, holds in statements:
+    for statement, holds in statements:
         failed += not holds
-        print(f"{'holds' if holds else 'FAILS':6} {told}")
+        print(f"{'holds' if holds else 'FAILS':6} {statement}")
     return failed
 
 

@@ -46,12 +46,12 @@ def main() -> int:
         )
         for window in WINDOWS
     ]
-    for told, window, patterns in lines:
+    for statement, window, patterns in lines:
         wrong = [pattern for pattern in patterns if not _alike(pattern, window)]
         failed += bool(wrong)
         shown = f"; first {''.join(str(int(lost)) for lost in wrong[0])}" if wrong else ""
         print(
-            f"{'FAILS' if wrong else 'holds':6} {told}: {len(wrong)} of {len(patterns)} patterns differ{shown}"
+            f"{'FAILS' if wrong else 'holds':6} {statement}: {len(wrong)} of {len(patterns)} patterns differ{shown}"
         )
     return 1 if failed else 0
 

@@ -34,7 +34,7 @@ from _verdicts import judged
 from tcpsf import Buffer, Link, Poisson, Scenario, Sizes, Tcp, replicate, stats
 from tcpsf.distribution import Distribution
 from tcpsf.papers import smart_framing as paper
-from tcpsf.reproduce import measure
+from tcpsf.reproduce import web_runs
 from tcpsf.result import Provenance
 from tcpsf.summary import Group, RunSummary, SummaryFold, Totals, completion_s, fast_percent
 
@@ -71,15 +71,15 @@ class Tally:
 
     def statements(self, experiments: int) -> list[tuple[str, bool]]:
         """One statement for each quantity, and whether its share is in the accepted range."""
-        told = []
+        lines = []
         for what, truth in self.truth.items():
             seen = self.seen.get(what, 0)
             share = self.covered.get(what, 0) / seen if seen else math.nan
             holds = seen >= 0.99 * experiments and RANGE[0] <= share <= RANGE[1]
-            told.append(
+            lines.append(
                 (f"{what:58} {100 * share:5.1f} % of {seen} intervals contain {truth:.4g}", holds)
             )
-        return told
+        return lines
 
 
 def main() -> int:
@@ -235,17 +235,17 @@ def limits(experiments: int) -> Iterator[str]:
         tally = Tally(truth={what: 100.0 * share})
         for _ in range(experiments):
             tally.add({what: fast_percent(_recovering(chance, share, correlation, runs))})
-        yield from (told for told, _ in tally.statements(experiments))
+        yield from (lines for lines, _ in tally.statements(experiments))
 
 
 def _times(classic: Sequence[RunSummary], framed: Sequence[RunSummary]) -> Estimates:
     return {
-        "mean of flows": completion_s(measure.each(classic)),
-        "mean of runs' means": measure.mean(measure.times(classic)),
-        "median": measure.quantile(classic, 0.5),
-        "90 % quantile": measure.quantile(classic, 0.9),
-        "difference of pairs": measure.longer(classic, framed),
-        "gain of pairs, %": measure.gain(framed, classic),
+        "mean of flows": completion_s(web_runs.each(classic)),
+        "mean of runs' means": web_runs.mean(web_runs.times(classic)),
+        "median": web_runs.quantile(classic, 0.5),
+        "90 % quantile": web_runs.quantile(classic, 0.9),
+        "difference of pairs": web_runs.longer(classic, framed),
+        "gain of pairs, %": web_runs.gain(framed, classic),
     }
 
 
@@ -319,18 +319,18 @@ def simulated(experiments: int, counted_s: int) -> Tally:
 
 def _quantities(classic: Sequence[RunSummary], framed: Sequence[RunSummary]) -> Estimates:
     return {
-        "mean of flows of 20 kB, s": completion_s(measure.each(classic, classes=(3,))),
-        "mean of runs' means of 20 kB, s": measure.mean(measure.times(classic, classes=(3,))),
-        "median, s": measure.quantile(classic, 0.5),
-        "95 % quantile, s": measure.quantile(classic, 0.95),
-        "fast retransmits, %, full-sized segments": fast_percent(measure.each(classic)),
-        "fast retransmits, %, framed": fast_percent(measure.each(framed)),
-        "fast retransmits, %, framed, 5 kB": fast_percent(measure.each(framed, classes=(2,))),
-        "packets lost, %": measure.lost_percent(classic),
-        "utilisation, %": measure.utilisation_percent(classic),
-        "queue, bytes": measure.queue_bytes(classic),
-        "difference of pairs, s": measure.longer(framed, classic),
-        "gain of pairs for 20 kB, %": measure.gain(framed, classic, classes=(3,)),
+        "mean of flows of 20 kB, s": completion_s(web_runs.each(classic, classes=(3,))),
+        "mean of runs' means of 20 kB, s": web_runs.mean(web_runs.times(classic, classes=(3,))),
+        "median, s": web_runs.quantile(classic, 0.5),
+        "95 % quantile, s": web_runs.quantile(classic, 0.95),
+        "fast retransmits, %, full-sized segments": fast_percent(web_runs.each(classic)),
+        "fast retransmits, %, framed": fast_percent(web_runs.each(framed)),
+        "fast retransmits, %, framed, 5 kB": fast_percent(web_runs.each(framed, classes=(2,))),
+        "packets lost, %": web_runs.lost_percent(classic),
+        "utilisation, %": web_runs.utilisation_percent(classic),
+        "queue, bytes": web_runs.queue_bytes(classic),
+        "difference of pairs, s": web_runs.longer(framed, classic),
+        "gain of pairs for 20 kB, %": web_runs.gain(framed, classic, classes=(3,)),
     }
 
 

@@ -90,28 +90,28 @@ def work(verdicts: Verdicts) -> None:
         ip, attack = runs[number][1], runs[number][4]
         name = f"{attack} over IPv{ip}"
         if complaint or not rows:
-            verdicts.say(f"{name}: {complaint or 'no result'}", holds=False)
+            verdicts.report(f"{name}: {complaint or 'no result'}", holds=False)
         for row in rows:
             ratio = row["attacked_files"] / max(1, row["quiet_files"])
-            verdicts.say(
+            verdicts.report(
                 f"{name}, {row['hostile_packets']:,} packets: speed ratio {ratio:.2f}, {row['quiet_files']:,} files "
                 f"in {seconds} s without the attack, {row['lost_files']} lost",
                 holds=ratio >= SPEED and row["lost_files"] == 0,
             )
             megabytes = row["grown_bytes"] / 1e6
-            verdicts.say(
+            verdicts.report(
                 f"  at most {row['most_connections']:,} connections, {row['most_buffered_bytes'] / 1e6:.1f} MB in "
                 f"buffers; the process grew by {megabytes:.0f} MB",
                 holds=row["most_buffered_bytes"] <= row["allowed_buffered_bytes"]
                 and row["grown_bytes"] <= 2 * row["allowed_buffered_bytes"] + (32 << 20),
             )
             if attack in ("overlaps", "wraps", "too-big", "unreachable"):
-                verdicts.say(
+                verdicts.report(
                     f"  {row['right']:,} transfers right to the last byte, {row['wrong']} wrong",
                     holds=row["right"] > 0 and row["wrong"] == 0,
                 )
             if attack == "syn-flood":
-                verdicts.say(f"  {row['cookies_sent']:,} cookies", holds=row["cookies_sent"] > 0)
+                verdicts.report(f"  {row['cookies_sent']:,} cookies", holds=row["cookies_sent"] > 0)
 
 
 def work_on_holders(verdicts: Verdicts, program: Path, turns: list[str]) -> None:
@@ -125,7 +125,7 @@ def work_on_holders(verdicts: Verdicts, program: Path, turns: list[str]) -> None
         _, ip, *_, name = runs[number]
         what = f"{name} over IPv{ip}"
         if complaint or not rows:
-            verdicts.say(f"{what}: {complaint or 'no result'}", holds=False)
+            verdicts.report(f"{what}: {complaint or 'no result'}", holds=False)
         for row in rows:
             judge_holders(verdicts, f"{what}, {HOLDERS[name]}", row)
 
@@ -138,11 +138,11 @@ def judge_holders(verdicts: Verdicts, what: str, row: Row) -> None:
         for pair in row["pairs"]
     )
     middle = statistics.median(ratios)
-    verdicts.say(
+    verdicts.report(
         f"{what}: speed {middle:.2f} (pairs {', '.join(f'{ratio:.2f}' for ratio in ratios)}), {row['lost_files']} lost",
         holds=middle >= SPEED and row["lost_files"] == 0,
     )
-    verdicts.say(
+    verdicts.report(
         f"  at most {row['most_connections']:,} connections, {row['most_buffered_bytes'] / (1 << 20):.0f} MiB in "
         f"buffers; resident memory {row['grown_bytes'] / (1 << 20):.0f} MiB above idle",
         holds=row["most_connections"] >= row["wanted_connections"]
@@ -151,7 +151,7 @@ def judge_holders(verdicts: Verdicts, what: str, row: Row) -> None:
     )
     for when, left in (("resets", row["after_resets"]), ("silence", row["after_silence"])):
         if left is not None:
-            verdicts.say(
+            verdicts.report(
                 f"  {left['seconds']:.1f} s after {when} {left['connections']} connections, "
                 f"{(left['buffered_bytes'] + left['server_bytes']) / 1e3:.0f} kB in buffers, "
                 f"{left['grown_bytes'] / (1 << 20):.0f} MiB resident above idle",

@@ -99,10 +99,10 @@ def cases(connections: int) -> Iterator[tuple[str, Row]]:
     ``connections`` is the approximate total number of short connections.
     """
     controls = congestion_controls()
-    patience = {"tcp_syn_linear_timeouts": "20", "tcp_syn_retries": "30"}
-    patience = {
+    retries = {"tcp_syn_linear_timeouts": "20", "tcp_syn_retries": "30"}
+    retries = {
         name: value
-        for name, value in patience.items()
+        for name, value in retries.items()
         if Path(f"/proc/sys/net/ipv4/{name}").exists()
     }
     shares = sum(SHARES.get(link, 1.0) for link in LINKS)
@@ -121,7 +121,7 @@ def cases(connections: int) -> Iterator[tuple[str, Row]]:
                     "sysctls": {
                         **dict.fromkeys(OPTIONS, "1"),
                         **dict.fromkeys(off, "0"),
-                        **patience,
+                        **retries,
                         "tcp_tw_reuse": "1",
                         "ip_local_port_range": "1024 65535",
                     },
@@ -157,7 +157,7 @@ def exchanges(verdicts: Verdicts, *, connections: int) -> None:
     total, bad, network, compared = 0, 0, 0, 0
     for link, pairs in found.items():
         counts = [counted(link, case, row) for case, row in pairs]
-        asked, good, blamed = (sum(count[at] for count in counts) for at in range(3))
+        opened, good, blamed = (sum(count[at] for count in counts) for at in range(3))
         byte_count = sum(
             row[end]["compared_bytes"] for _, row in pairs for end in ("ours", "kernel")
         )
@@ -166,25 +166,25 @@ def exchanges(verdicts: Verdicts, *, connections: int) -> None:
             for name in ("fast_retransmits", "timeouts", "cookies")
         }
         total, bad, network, compared = (
-            total + asked,
-            bad + asked - good - blamed,
+            total + opened,
+            bad + opened - good - blamed,
             network + blamed,
             compared + byte_count,
         )
-        verdicts.say(
-            f"{link:18} {asked:7,} connections, {asked - good - blamed} failed"
+        verdicts.report(
+            f"{link:18} {opened:7,} connections, {opened - good - blamed} failed"
             + (f", {blamed} timed out or unfinished" if link in HEAVY | BURSTS else "")
             + f"; {byte_count / 1e6:7.1f} MB compared; our endpoint: {again['fast_retransmits']:,} fast retransmits, "
             f"{again['timeouts']:,} timeouts, {again['cookies']:,} connections by SYN cookie",
-            holds=asked == good + blamed > 0 and len(pairs) == 8,
+            holds=opened == good + blamed > 0 and len(pairs) == 8,
         )
         for case, row in pairs:
             if sum(counted(link, case, row)[1:]) != case["connections"]:
                 ends = {name: row[name] for name in ("ours", "kernel", "open")}
                 print(f"         {json.dumps(case)}\n         {json.dumps(ends)}")
     for complaint in complaints:
-        verdicts.say(complaint, holds=False)
-    verdicts.say(
+        verdicts.report(complaint, holds=False)
+    verdicts.report(
         f"{total:,} connections in {time.monotonic() - start:.0f} s: {bad} failed, {network} timed out or unfinished "
         f"because of 20 % loss or a burst; {compared / 1e6:,.0f} MB compared",
         holds=total > 0 and bad == 0,
@@ -193,10 +193,10 @@ def exchanges(verdicts: Verdicts, *, connections: int) -> None:
 
 def counted(link: str, case: Row, row: Row) -> tuple[int, int, int]:
     """Number of connections: requested, good at both ends, and timed out because of the link."""
-    asked, good = case["connections"], min(row["ours"]["good"], row["kernel"]["good"])
+    opened, good = case["connections"], min(row["ours"]["good"], row["kernel"]["good"])
     timed_out = max(row[end]["bad"].get("timed-out", 0) for end in ("ours", "kernel"))
-    most = asked if link in HEAVY else 1 if link in BURSTS else 0
-    return asked, good, min(timed_out + row["open"], asked - good, most)
+    most = opened if link in HEAVY else 1 if link in BURSTS else 0
+    return opened, good, min(timed_out + row["open"], opened - good, most)
 
 
 def work(verdicts: Verdicts) -> None:

@@ -71,7 +71,7 @@ def work(verdicts: Verdicts) -> None:
     for number, rows, complaint in run_each(program, runs, at_once=24):
         found.setdefault(titles[number], []).extend(rows)
         if complaint:
-            verdicts.say(f"{titles[number]}: {complaint}", holds=False)
+            verdicts.report(f"{titles[number]}: {complaint}", holds=False)
     differing = [row for rows in found.values() for row in rows if row["difference"] is not None]
     repeated = [
         ["one-tcp", *[str(row["transfer"][key]) for key in ("sender", "size", "mask")] * 2]
@@ -87,7 +87,7 @@ def work(verdicts: Verdicts) -> None:
     for title, rows in found.items():
         same = sum(row["difference"] is None for row in rows)
         packets, again = (sum(row[name] for row in rows) for name in ("packets", "resent"))
-        verdicts.say(
+        verdicts.report(
             f"{title}: {same} of {len(rows)} transfers equal the simulated ones, {packets} packets ({again} retransmitted)",
             holds=same == len(rows) > 0,
         )
@@ -99,13 +99,13 @@ def work(verdicts: Verdicts) -> None:
     median, p99 = (
         statistics.median(row[f"error_{name}_s"] for row in rows) for name in ("median", "p99")
     )
-    verdicts.say(
+    verdicts.report(
         f"median lag per crossing of 50 ms: {1e6 * late:.0f} µs (error of the emulator alone: median "
         f"{1e6 * median:.0f} µs, p99 {1e6 * p99:.0f} µs)",
         holds=late <= OF_THE_EMULATOR_S_ERROR * p99,
     )
     early = min(row["early_s"] for row in rows)
-    verdicts.say(
+    verdicts.report(
         f"no packet early by more than a tick of 1 ms ({-1e6 * min(early, 0.0):.0f} µs)",
         holds=early > -1e-3,
     )

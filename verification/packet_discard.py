@@ -90,9 +90,9 @@ def _of_the_simulator(
         ours = {key: good for key, good in simulated.items() if key[0] == rule}
         theirs = {key: good for key, good in played.items() if key[0] == rule and key[1] >= LEAST}
         other = sum(good != theirs[key] for key, good in ours.items())
-        said = f"agrees in {len(ours) - other} of {len(theirs)} patterns in windows from {LEAST} to {most}"
+        statement = f"agrees in {len(ours) - other} of {len(theirs)} patterns in windows from {LEAST} to {most}"
         yield (
-            f"the simulator's TCP, which halves {halved}, {said}",
+            f"the simulator's TCP, which halves {halved}, {statement}",
             bool(ours) and ours == theirs and any(ours.values()),
         )
 

@@ -54,8 +54,8 @@ def _judge(name: str, sender: str) -> Iterator[tuple[str, bool]]:
         "time_s"
     )
     # The estimate is compared at the times at which the last packet of a window is sent.
-    asked = sent_s.reshape(count, WINDOW)[:, -1]
-    places = np.searchsorted(queue["time_s"].to_numpy(), [*asked, sent_s[0]])
+    ends = sent_s.reshape(count, WINDOW)[:, -1]
+    places = np.searchsorted(queue["time_s"].to_numpy(), [*ends, sent_s[0]])
     *seen, start = queue["value"].to_numpy()[places].tolist()
     found = sc.queue_estimate(
         sent_s,
@@ -64,8 +64,11 @@ def _judge(name: str, sender: str) -> Iterator[tuple[str, bool]]:
         start_packets=max(start - 1.0, 0.0),
     )
     apart = np.abs(found.packets + 1.0 - np.array(seen))
-    told = f"{name}: {count} windows, {min(seen):.0f} to {max(seen):.0f} packets queued, estimate within {apart.max():.2f}"
-    yield told, count > 10 and bool(apart.max() <= WITHIN + 1e-6)
+    statement = (
+        f"{name}: {count} windows, {min(seen):.0f} to {max(seen):.0f} packets queued, "
+        f"estimate within {apart.max():.2f}"
+    )
+    yield statement, count > 10 and bool(apart.max() <= WITHIN + 1e-6)
     service = 8 * PACKET / RATE_BPS
     yield (
         f"{name}: estimated service time {1000 * found.service_s.mean():.3f} ms, of the link {1000 * service:.3f} ms",

@@ -29,7 +29,7 @@ from _verdicts import judged
 from tcpsf.evaluation.plan import Runs, make
 from tcpsf.evaluation.store import Store
 from tcpsf.models import short_flows as sf
-from tcpsf.papers.short_flows_simulated import Point
+from tcpsf.papers.short_flows_simulated import TransferPoint
 from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_text
 from tcpsf.reproduce.short_flows import evaluate, prepare
@@ -68,8 +68,8 @@ def main() -> int:
     setting = Setting(readings=options.readings)
     print(as_text(report))
     print("\nReasons why (14) is above the medians of short transfers and below their means:")
-    for told in _why(setting, runs):
-        print(f"  {told}")
+    for statement in _why(setting, runs):
+        print(f"  {statement}")
     print("\nChecks:")
     failed = judged(_checks(setting, runs))
     if options.out is not None:
@@ -81,7 +81,7 @@ def main() -> int:
 
 
 def _why(setting: Setting, runs: Runs) -> Iterator[str]:
-    for point in (Point(size=4000), MODERATE, Point(size=32_000)):
+    for point in (TransferPoint(size=4000), MODERATE, TransferPoint(size=32_000)):
         trials = setting.seen(point, runs).trials
         clean = float((trials.events == 0).mean())
         median = "the minimum" if clean > 0.5 else "that of a trial with losses"
@@ -99,9 +99,9 @@ def _checks(setting: Setting, runs: Runs) -> Iterator[tuple[str, bool]]:
         lost = 1.0 - (1.0 - point.loss) ** 2
         found = float((trials.syn_timeouts > 0).mean())
         error = SIGMAS * math.sqrt(lost * (1.0 - lost) / len(trials))
-        told = f"share of handshakes with a loss, at loss {point.loss}, {point.size} bytes"
+        statement = f"share of handshakes with a loss, at loss {point.loss}, {point.size} bytes"
         yield (
-            f"{told}: {100 * found:.2f} %, expected {100 * lost:.2f} ± {100 * error:.2f} %",
+            f"{statement}: {100 * found:.2f} %, expected {100 * lost:.2f} ± {100 * error:.2f} %",
             abs(found - lost) <= error,
         )
     for sweep in SWEEPS:
@@ -113,8 +113,11 @@ def _checks(setting: Setting, runs: Runs) -> Iterator[tuple[str, bool]]:
             if each.point.segments > 1
         ]
         if sweep.number in LEAST:
-            told = f"Fig. {sweep.number}, {sweep.what}: minimum within one round trip of (1)"
-            yield f"{told}: {min(apart):+.2f} to {max(apart):+.2f}", max(map(abs, apart)) <= 1.0
+            statement = f"Fig. {sweep.number}, {sweep.what}: minimum within one round trip of (1)"
+            yield (
+                f"{statement}: {min(apart):+.2f} to {max(apart):+.2f}",
+                max(map(abs, apart)) <= 1.0,
+            )
         names = ("minimum", "median", "80 %")
         times = [
             [each.value for name in names if (each := one.trials.statistic(name))] for one in seen

@@ -194,16 +194,16 @@ def _judge(
     yield f"{where}: passages without loss take two round trips", _are(seen.lossless, 2.0 * RTT)
     for what, chance, count in (("fast", fast, seen.fast), ("by a timeout", timeout, seen.timeout)):
         error = math.sqrt(chance * (1.0 - chance) / FLOWS)
-        told = f"{where}: share of first windows repaired {what}: {count / FLOWS:.4f}, chain {chance:.4f}"
-        yield told, abs(count / FLOWS - chance) <= quantile * error + 0.5 / FLOWS
+        statement = f"{where}: share of first windows repaired {what}: {count / FLOWS:.4f}, chain {chance:.4f}"
+        yield statement, abs(count / FLOWS - chance) <= quantile * error + 0.5 / FLOWS
     yield (
         f"{where}: the mean passage is no shorter than the chain's",
         mean + half >= float(passage.duration_s),
     )
     if sender.name == "Classic":
         explained = classic_with_linear_growth(loss)
-        told = f"{where}: chain with linear growth and restarted timers {explained:.3f} s, ours {mean:.3f} s"
-        yield told, abs(mean - explained) <= EXPLAINED * explained + half
+        statement = f"{where}: chain with linear growth and restarted timers {explained:.3f} s, ours {mean:.3f} s"
+        yield statement, abs(mean - explained) <= EXPLAINED * explained + half
 
 
 EXTRA_TRIPS = {"Classic": (2,), "FS": (1, 1, 1, 1), "VS": (0, 0, 0, -1)}
@@ -228,8 +228,8 @@ def _one_loss(sender: Sender) -> Iterator[tuple[str, bool]]:
         ].min()
         ours = float(left) if isinstance(left, float) else math.inf
         print(f"{sender.name:8}{i:4}{chain:10.1f}{ours:10.1f}")
-        told = f"{sender.name}, segment {i} lost: ours minus the chain is {extra} round trips"
-        yield told, abs(ours - chain - extra * RTT) < 0.01
+        statement = f"{sender.name}, segment {i} lost: ours minus the chain is {extra} round trips"
+        yield statement, abs(ours - chain - extra * RTT) < 0.01
 
 
 def _are(values: np.ndarray[tuple[int], np.dtype[np.float64]], wanted: float) -> bool:

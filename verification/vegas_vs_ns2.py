@@ -30,8 +30,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from _ns2_masks import mask_cases
+from _ns2_network import run_ours_masked
 from _verdicts import NOT_JUDGED, Line, report
-from compare_ns2 import mask_cases, run_ours_masked
 from ns2.run_ns2 import Ns2Error, Transfer, run_masks
 
 import tcpsf

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -146,8 +146,11 @@ def verdicts(case: Case, folder: Path) -> Iterator[tuple[str, bool]]:
         )
         if case.scenario.workload[0].handshake and case.place != "both":
             numbers = [(int(frame["tcp.seq"]), int(frame["tcp.ack"])) for frame in frames]
-            told = expected.select("seq", pl.col("ack").fill_null(0)).rows()
-            yield "the sequence and acknowledgment numbers are those of the table", numbers == told
+            expected_rows = expected.select("seq", pl.col("ack").fill_null(0)).rows()
+            yield (
+                "the sequence and acknowledgment numbers are those of the table",
+                numbers == expected_rows,
+            )
         drops = rows.filter(pl.col("event").cast(pl.String).str.starts_with("dropped"))
         comments = [comment for frame in frames for comment in frame["frame.comment"].split("|")]
         found = sum("ropped at" in comment for comment in comments)
@@ -157,22 +160,27 @@ def verdicts(case: Case, folder: Path) -> Iterator[tuple[str, bool]]:
             found == owed,
         )
     if case.place == "sender":
-        flagged = [any(frame[flag] for flag in FLAGS) for frame in frames]
-        told_again = [AGAIN in frame["frame.comment"] for frame in frames]
-        both = sum(a and b for a, b in zip(flagged, told_again, strict=True))
-        yield (
-            f"{both} segments that Wireshark classifies as retransmissions have our comment",
-            both == sum(flagged) > 20,
-        )
-        # Wireshark cannot classify a retransmission from the peer if the original was lost before
-        # the vantage point.
-        missed = [
-            frame
-            for frame, flag, again in zip(frames, flagged, told_again, strict=True)
-            if again and not flag
-        ]
-        inbound = [frame for frame in missed if int(frame["frame.packet_flags_direction"], 0) == 1]
-        yield "Wireshark finds every commented one whose original it has seen", missed == inbound
+        yield from retransmission_verdicts(frames)
+
+
+def retransmission_verdicts(frames: Sequence[Mapping[str, str]]) -> Iterator[tuple[str, bool]]:
+    """Compare our comments on retransmissions with those of Wireshark."""
+    flagged = [any(frame[flag] for flag in FLAGS) for frame in frames]
+    marked = [AGAIN in frame["frame.comment"] for frame in frames]
+    both = sum(a and b for a, b in zip(flagged, marked, strict=True))
+    yield (
+        f"{both} segments that Wireshark classifies as retransmissions have our comment",
+        both == sum(flagged) > 20,
+    )
+    # Wireshark cannot classify a retransmission from the peer if the original was lost before
+    # the vantage point.
+    missed = [
+        frame
+        for frame, flag, again in zip(frames, flagged, marked, strict=True)
+        if again and not flag
+    ]
+    inbound = [frame for frame in missed if int(frame["frame.packet_flags_direction"], 0) == 1]
+    yield "Wireshark finds every commented one whose original it has seen", missed == inbound
 
 
 def dissect(path: Path) -> list[dict[str, str]]:
@@ -235,9 +243,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for case in cases():
             print(f"\n{case.what}")
-            for told, holds in verdicts(case, Path(folder)):
+            for expected_rows, holds in verdicts(case, Path(folder)):
                 failed += not holds
-                print(f"  {'holds' if holds else 'FAILS':6} {told}")
+                print(f"  {'holds' if holds else 'FAILS':6} {expected_rows}")
     return 1 if failed else 0
 
 

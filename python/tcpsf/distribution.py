@@ -48,7 +48,7 @@ class Distribution:
 
     @property
     def is_exact(self) -> bool:
-        """Whether every value is kept."""
+        """Whether every value is stored, instead of a histogram."""
         return not self._bins
 
     @property
@@ -141,7 +141,7 @@ class RunTimes:
         self._product_steps: Counter[int] = Counter()
 
     def add(self, run: Distribution) -> None:
-        """Add the times of a run."""
+        """Add the completion times of a run."""
         if not len(run):
             return
         self._sizes_squared += len(run) ** 2
@@ -149,13 +149,13 @@ class RunTimes:
             self._values.extend(run.values)
             self._ends.append(len(self._values))
         else:
-            for kept in self._kept():
-                self._step(Distribution(kept).bins())
+            for times in self._times_of_runs():
+                self._step(Distribution(times).bins())
             del self._values[:], self._ends[:]
             self._step(run.bins())
         self.together.update(run)
 
-    def _kept(self) -> Iterator[array[int]]:
+    def _times_of_runs(self) -> Iterator[array[int]]:
         """Yield the times of each run, while all times are kept."""
         begin = 0
         for end in self._ends:
@@ -183,8 +183,8 @@ class RunTimes:
         """
         if self.together.is_exact:
             most, found = round(seconds * 1e9), Sums()
-            for kept in self._kept():
-                found.add(sum(value <= most for value in kept), len(kept))
+            for times in self._times_of_runs():
+                found.add(sum(value <= most for value in times), len(times))
             return found
         last = math.log(seconds) / BIN
         return Sums.of(

@@ -62,14 +62,14 @@ def captured(simulation: _core.Simulation, pcap: Pcap | None) -> Iterator[Callab
     path = pcap.path
 
     def advance(events: int) -> bool:
-        with plainly(path):
+        with plain_write_errors(path):
             return simulation.advance(max_events=events)
 
     with staged(path, replace=pcap.replace) as staging:
-        with plainly(path):
+        with plain_write_errors(path):
             simulation.capture(str(staging), place=pcap.place, snap_len=pcap.snap_len)
         yield advance
-        with plainly(path):
+        with plain_write_errors(path):
             simulation.finish_capture()
 
 
@@ -80,7 +80,7 @@ def staged(path: Path, *, replace: bool) -> Iterator[Path]:
     If ``path`` is a pipe, yield it without a temporary file.
     """
     with contextlib.ExitStack() as stack:
-        with plainly(path):
+        with plain_write_errors(path):
             if not (is_pipe := path.is_fifo()):
                 _refuse_if_taken(path, replace=replace)
                 staging = stack.enter_context(partial_file(path))
@@ -90,7 +90,7 @@ def staged(path: Path, *, replace: bool) -> Iterator[Path]:
             yield path
             return
         yield staging
-        with plainly(path):
+        with plain_write_errors(path):
             staging.replace(path)
 
 
@@ -128,12 +128,12 @@ def _is_capture(path: Path) -> bool:
     """Return whether the path is a pcapng file or an empty file."""
     if not path.is_file():
         return False
-    with plainly(path), path.open("rb") as file:
+    with plain_write_errors(path), path.open("rb") as file:
         return file.read(len(MAGIC)) in (MAGIC, b"")
 
 
 @contextlib.contextmanager
-def plainly(path: Path) -> Iterator[None]:
+def plain_write_errors(path: Path) -> Iterator[None]:
     """Convert errors about the capture's file to `OutputError`."""
     try:
         yield

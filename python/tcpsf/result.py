@@ -64,12 +64,12 @@ class Batch:
 
     @property
     def recoveries(self) -> pl.DataFrame:
-        """One row a detected loss."""
+        """Table with one row per detected loss."""
         return to_frame(self._tables["recoveries"])
 
     @property
     def samples(self) -> pl.DataFrame:
-        """One row a sampled quantity and moment."""
+        """Table with one row per sampled quantity and moment."""
         return to_frame(self._tables["samples"])
 
     @property
@@ -120,17 +120,17 @@ class RunResult:
 
     @property
     def flows(self) -> pl.DataFrame:
-        """One row a flow."""
+        """Table with one row per flow."""
         return self._frame("flows")
 
     @property
     def recoveries(self) -> pl.DataFrame:
-        """One row a detected loss."""
+        """Table with one row per detected loss."""
         return self._frame("recoveries")
 
     @property
     def samples(self) -> pl.DataFrame:
-        """One row a sampled quantity and moment."""
+        """Table with one row per sampled quantity and moment."""
         return self._frame("samples")
 
     @property

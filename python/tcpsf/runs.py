@@ -50,7 +50,7 @@ class Fold(Protocol[R_co]):
     """Reduction of a run's rows during the run, so that not all rows are kept."""
 
     def add(self, batch: Batch) -> None:
-        """Process the next rows."""
+        """Process the rows that the run has produced since the last call."""
 
     def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> R_co:
         """Return the result of the run."""
@@ -58,7 +58,7 @@ class Fold(Protocol[R_co]):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Progress of a set of runs."""
+    """Completed share of a set of runs."""
 
     done: float
     """Finished share of the total simulated time, 0 to 1."""

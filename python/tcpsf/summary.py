@@ -91,7 +91,7 @@ def total(parts: Iterable[Totals]) -> Totals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """Summary of one run."""
+    """Sums over the flows of one run, and the rows of its links."""
 
     provenance: Provenance
     groups: dict[Group, Totals]
@@ -114,7 +114,7 @@ class SummaryFold:
         self._classes = classes
 
     def add(self, batch: Batch) -> None:
-        """Add the next rows."""
+        """Add the rows of a batch to the sums."""
         flows = batch.flows
         if flows.height == 0:
             return

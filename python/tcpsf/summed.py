@@ -57,7 +57,7 @@ class LinkSums:
     _lost: Sums = field(default_factory=Sums)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Add the link's row of a run."""
+        """Add the row of this link in one run."""
         offered = row["offered_packets"]
         self.offered_packets += offered
         self.marked_packets += row["marked_packets"]
@@ -73,7 +73,7 @@ class LinkSums:
         return _percent(stats.ratio_of(self._used, runs, possible=stats.SHARE))
 
     def queue_bytes(self, runs: int) -> stats.Estimate | None:
-        """Time average of the queue."""
+        """Time average of the link's queue in bytes, over runs."""
         return stats.ratio_of(self._queue, runs, possible=stats.POSITIVE)
 
     def dropped_percent(self, runs: int) -> stats.Estimate | None:
@@ -103,7 +103,7 @@ class SummedRuns:
 
     @property
     def source(self) -> Provenance:
-        """Provenance of the first run."""
+        """Provenance of the first of the summed runs."""
         if self._source is None:
             raise ValueError("no run has been added")
         return self._source

@@ -204,8 +204,8 @@ def compact(found: Estimate | None, digits: int) -> str:
     >>> compact(Estimate(31.4, Wilson(9, 9, 7, factor=100.0), 8), 1)
     '31 [9,68]'
     """
-    told = estimate(found, digits)
-    return told if len(told) <= ROOM or digits == 0 else compact(found, digits - 1)
+    formatted = estimate(found, digits)
+    return formatted if len(formatted) <= ROOM or digits == 0 else compact(found, digits - 1)
 
 
 def significant(found: Estimate | None) -> str:

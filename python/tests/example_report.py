@@ -20,7 +20,8 @@ from tcpsf.evaluation.data import (
     Table,
     TableCell,
 )
-from tcpsf.evaluation.judge import Finding, Test, Verdict
+from tcpsf.evaluation.judge import Finding, Test
+from tcpsf.evaluation.ranges import Verdict
 from tcpsf.stats import Estimate
 
 SENDERS = (("classic", "Classic"), ("vs", "VS-TCP-SF"), ("fs", "FS-TCP-SF"))

@@ -11,7 +11,8 @@ from plus_minus import plus_minus
 from tcpsf.evaluation import judge
 from tcpsf.evaluation.conclusion import conclude
 from tcpsf.evaluation.data import OWN, Conclusion, Section
-from tcpsf.evaluation.judge import Finding, Verdict
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.ranges import Verdict
 from tcpsf.report.evaluation_text import as_findings
 from tcpsf.reproduce.closed_models import model_report
 

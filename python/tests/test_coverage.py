@@ -9,7 +9,7 @@ import pytest
 from conftest import REPOSITORY
 
 from tcpsf.pages import coverage
-from tcpsf.pages.coverage import Item, Listed
+from tcpsf.pages.coverage import CoverageEntry, Item
 from tcpsf.reproduce import catalogue
 
 PAGE = REPOSITORY / "docs" / "reference" / "coverage.md"
@@ -42,7 +42,7 @@ def test_an_unknown_kind_is_an_error() -> None:
 
 
 def row(*names: str, why: str = "") -> Callable[[], Item]:
-    return lambda: coverage._row(Listed("An item", "section 1", names, why))
+    return lambda: coverage._row(CoverageEntry("An item", "section 1", names, why))
 
 
 def test_a_reason_stands_until_what_is_named_is_there() -> None:

@@ -4,47 +4,28 @@ from __future__ import annotations
 
 import io
 import json
-import re
-import resource
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
-from html import escape
-from pathlib import Path
 from typing import Any
 
 import jsonschema
 import polars as pl
 import pytest
-from conftest import Command
-from plus_minus import plus_minus
 from test_cli import schema
 
 from tcpsf import Scenario, TcpsfError
-from tcpsf.evaluation import judge
 from tcpsf.evaluation.data import Report
-from tcpsf.evaluation.plan import Case, Scale, make, plan
-from tcpsf.evaluation.store import Store, key_of
+from tcpsf.evaluation.plan import Scale, make
 from tcpsf.papers import smart_framing as paper
-from tcpsf.papers import smart_framing_draft as draft
 from tcpsf.papers import smart_framing_figures as figures
 from tcpsf.report import tidy
 from tcpsf.report.evaluation_text import as_text
-from tcpsf.reproduce import measure
+from tcpsf.reproduce import web_runs
 from tcpsf.reproduce.smart_framing import SCALES, evaluate, prepare
-from tcpsf.reproduce.smart_framing import draft as draft_exhibits
-from tcpsf.reproduce.smart_framing import evaluation as module
-from tcpsf.reproduce.smart_framing.exhibit import Setting
-from tcpsf.result import Provenance
-from tcpsf.runs import Progress
-from tcpsf.summary import Group, RunSummary, Totals
+from tcpsf.reproduce.smart_framing import contents as module
+from tcpsf.reproduce.smart_framing.exhibit_parts import Setting
 
 TINY = Scale("quick", 2, "5s")
 SEED = 11
-
 FIGURES = {
     "fig-2",
     "fig-2-gain",
@@ -271,7 +252,7 @@ def test_variants_meet_the_same_flows() -> None:
     evaluation = prepare(scale=TINY, seed=SEED, only=["table-1", "fig-7"])
     runs = make(evaluation.plan)
     flows = {
-        tuple(measure.short_flows(run).flows for run in runs.of(case))
+        tuple(web_runs.short_flows(run).flows for run in runs.of(case))
         for case in evaluation.plan.keys
     }
     assert len(flows) == 1
@@ -290,18 +271,6 @@ def test_only_some() -> None:
         prepare(scale="huge")  # type: ignore[arg-type]
 
 
-def test_the_same_report_on_one_worker_and_from_kept_runs(tmp_path: Path) -> None:
-    evaluation = prepare(scale=TINY, seed=SEED, only=["fig-6", "draft-table"])
-    heard: list[int] = []
-    fresh = evaluate(evaluation)
-    evaluate(prepare(scale=TINY, seed=SEED, only=["fig-6"]), store=Store(tmp_path), workers=1)
-    again = evaluate(evaluation, store=Store(tmp_path), workers=1, found=heard.append)
-    kept = evaluate(evaluation, store=Store(tmp_path), found=heard.append)
-    assert heard == [26, 32]
-    assert json.dumps(without_time(again)) == json.dumps(without_time(fresh))
-    assert json.dumps(without_time(kept)) == json.dumps(without_time(fresh))
-
-
 def test_closest_readings() -> None:
     both = [prepare(scale=TINY, readings=readings).plan for readings in ("text", "closest")]
     assert len(both[0].runs) == len(both[1].runs)
@@ -311,335 +280,6 @@ def test_closest_readings() -> None:
         loads = [each.load for each in case.scenario.workload if hasattr(each, "load")]
         assert sum(load for load in loads if load is not None) == pytest.approx(0.75)
     assert evaluation.command.endswith("--readings closest --only fig-14-bottom")
-
-
-# Runs that are kept
-
-
-@pytest.fixture
-def case() -> Case:
-    return Case(
-        scenario=paper.web_scenario(sender=paper.CLASSIC.sender, duration="5s"), histogram=True
-    )
-
-
-def only_run(case: Case, store: Store) -> tuple[RunSummary, int]:
-    """Make the run, and say how many the store had."""
-    heard: list[int] = []
-    (run,) = make(plan([case], seeds=[1]), store=store, found=heard.append).of(case)
-    return run, heard[0]
-
-
-def test_a_kept_run_is_the_run(case: Case, tmp_path: Path) -> None:
-    fresh, found = only_run(case, Store(tmp_path))
-    assert found == 0
-    kept, found = only_run(case, Store(tmp_path))
-    assert found == 1
-    assert kept == fresh
-    assert any(len(totals.times) for totals in kept.groups.values())
-
-
-def _cut(content: str) -> str:
-    return content[: len(content) // 2]
-
-
-def _other_number(content: str) -> str:
-    data = json.loads(content)
-    data["run"]["groups"][0]["sums"][0] += 1
-    return json.dumps(data)
-
-
-def _other_key(content: str) -> str:
-    return content.replace('"key": "', '"key": "0', 1)
-
-
-def _other_shape(_content: str) -> str:
-    return json.dumps([1, 2, 3])
-
-
-@pytest.mark.parametrize(
-    "damage", [_cut, _other_number, _other_key, _other_shape, lambda _content: ""]
-)
-def test_what_is_damaged_is_made_again(
-    damage: Callable[[str], str], case: Case, tmp_path: Path
-) -> None:
-    fresh, _ = only_run(case, Store(tmp_path))
-    (path,) = tmp_path.iterdir()
-    path.write_text(damage(path.read_text(encoding="utf-8")), encoding="utf-8")
-    (tmp_path / "notes.txt").write_text("foreign", encoding="utf-8")
-    again, found = only_run(case, Store(tmp_path))
-    assert (again, found) == (fresh, 0)
-    assert only_run(case, Store(tmp_path))[1] == 1
-
-
-def test_what_a_run_depends_on_is_in_its_key(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    scenario = case.scenario
-    keys = [
-        key_of(scenario, 1, histogram=True),
-        key_of(scenario, 2, histogram=True),
-        key_of(scenario, 1, histogram=False),
-        key_of(scenario.with_value("tcp.mss", 536), 1, histogram=True),
-    ]
-    monkeypatch.setattr("tcpsf.evaluation.store.build", lambda: "another build")
-    keys.append(key_of(scenario, 1, histogram=True))
-    assert len(set(keys)) == len(keys)
-
-
-class StoppedError(Exception):
-    """Stands for Ctrl-C."""
-
-
-def test_an_interrupted_evaluation_goes_on(tmp_path: Path) -> None:
-    wanted = prepare(scale=replace(TINY, duration="20s"), seed=SEED, only=["fig-6"]).plan
-
-    def stop(progress: Progress) -> None:
-        if progress.finished:
-            raise StoppedError
-
-    with pytest.raises(StoppedError):
-        make(wanted, store=Store(tmp_path), workers=1, progress=stop)
-    kept = {path.name for path in tmp_path.iterdir()}
-    assert kept
-    assert all(name.endswith(".json") for name in kept)
-    heard: list[int] = []
-    make(wanted, store=Store(tmp_path), found=heard.append)
-    assert heard == [len(kept)]
-    assert len(list(tmp_path.iterdir())) == len(wanted.runs)
-
-
-# The command
-
-
-@pytest.fixture
-def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SCALES, "quick", TINY)
-
-
-WORDS = ("reproduce", "smart-framing", "--only", "fig-3,overhead")
-
-
-@pytest.mark.usefixtures("tiny")
-def test_the_command_writes_it_all(tcpsf: Command, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    answer = tcpsf(*WORDS, "--out", out)
-    assert answer.status == 0
-    assert answer.err == f"9 runs\n\nThe report: {(out / 'smart-framing.html').as_uri()}\n"
-    assert "Protocol overhead (overhead)" in answer.out
-    conclusion = json.loads((out / "report.json").read_text(encoding="utf-8"))["conclusion"]
-    page = (out / "smart-framing.html").read_text(encoding="utf-8")
-    assert len(conclusion) == 3
-    for sentence in conclusion.values():
-        assert sentence in answer.out.replace("\n", " ")
-        assert re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(sentence)) in page
-    files = {"smart-framing.html", "report.json", "provenance.json", "data", ".runs"}
-    assert {path.name for path in out.iterdir()} == files
-    assert {path.stem for path in (out / "data").iterdir()} == {"fig-3", "overhead", "findings"}
-    refused = tcpsf(*WORDS, "--out", out)
-    assert (refused.status, refused.out) == (2, "")
-    assert "it contains earlier results" in refused.err
-    again = tcpsf(*WORDS[:3], "overhead", "--json", "--out", out, "--force")
-    assert again.err.startswith("9 runs, 9 of them already finished\n")
-    assert json.loads(again.out) == json.loads((out / "report.json").read_text(encoding="utf-8"))
-    jsonschema.validate(json.loads(again.out), schema("evaluation"))
-    assert {path.stem for path in (out / "data").iterdir()} == {"overhead", "findings"}
-    assert {path.name for path in out.iterdir()} == files
-    (out / "notes.txt").write_text("mine", encoding="utf-8")
-    assert tcpsf(*WORDS, "--out", out, "--force").status == 0
-    assert (out / "notes.txt").read_text(encoding="utf-8") == "mine"
-
-
-@pytest.mark.usefixtures("tiny")
-def test_interrupted_and_called_again(
-    tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    @contextmanager
-    def interrupting(_what: str) -> Iterator[Callable[[Progress], None]]:
-        def move(progress: Progress) -> None:
-            if progress.finished > 2:
-                raise KeyboardInterrupt
-
-        yield move
-
-    out = tmp_path / "out"
-    with monkeypatch.context() as patched:
-        patched.setattr("tcpsf.cli.evaluation.bar", interrupting)
-        answer = tcpsf(*WORDS, "--out", out, "--workers", "1")
-    assert (answer.status, answer.out) == (130, "")
-    assert (
-        answer.err
-        == f"9 runs\nfinished runs are kept in `{out}`; run the same command again to continue\ninterrupted\n"
-    )
-    kept = len(list((out / ".runs").iterdir()))
-    assert kept > 2
-    assert not (out / "report.json").exists()
-    answer = tcpsf(*WORDS, "--out", out)
-    assert answer.status == 0
-    assert answer.err.startswith(f"9 runs, {kept} of them already finished\n")
-
-
-@pytest.mark.usefixtures("tiny")
-def test_a_folder_with_something_else(tcpsf: Command, tmp_path: Path) -> None:
-    (tmp_path / "thesis.tex").write_text("years of work", encoding="utf-8")
-    answer = tcpsf(*WORDS, "--out", tmp_path, "--force")
-    assert answer.status == 2
-    assert "it exists and contains other files" in answer.err
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-    answer = tcpsf(*WORDS, "--out", tmp_path / "thesis.tex" / "out")
-    assert answer.status == 2
-    assert "is not a folder" in answer.err
-
-
-def test_a_disk_that_fills_up(tmp_path: Path) -> None:
-    """The kernel refuses to write beyond a limit, as it would on a full disk."""
-    out = tmp_path / "out"
-
-    def little_room() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-
-    answer = subprocess.run(
-        [sys.executable, "-m", "tcpsf", *WORDS, "--workers", "1", "--out", out],
-        capture_output=True,
-        text=True,
-        preexec_fn=little_room,
-        check=False,
-    )
-    assert (answer.returncode, answer.stdout) == (2, "")
-    told, error, hint = answer.stderr.splitlines()
-    assert told == "15 runs"
-    assert error == f"error: cannot write results to `{out}`: file too large"
-    assert hint.startswith("hint: finished runs are kept")
-    assert [path.name for path in out.rglob("*")] == [".runs"]
-
-
-@pytest.mark.usefixtures("tiny")
-def test_bad_words(tcpsf: Command, tmp_path: Path) -> None:
-    answer = tcpsf(*WORDS[:3], "fig-44", "--out", tmp_path / "out")
-    assert answer.status == 2
-    assert answer.err.startswith("error: no figure or table is called `fig-44`\nhint: ")
-    answer = tcpsf("reproduce", "smart-framing", "--only", "fig-2,", "--out", tmp_path / "out")
-    assert (answer.status, answer.out) == (2, "")
-    assert answer.err.startswith("error: invalid value for '--only': a key is empty\nhint: ")
-    assert not (tmp_path / "out").exists()
-    answer = tcpsf("reproduce", "smart-framing", "--seed", "3", "table-1")
-    assert answer.status == 2
-    assert answer.err.startswith(
-        "error: `--seed` applies to the whole evaluation, not to `table-1`\n"
-    )
-
-
-# What claims come to
-
-
-def made_up(
-    sizes: tuple[int, ...], published: Mapping[str, tuple[paper.Cell, ...]], key: str, factor: float
-) -> RunSummary:
-    """A run whose cells are those of a published table, give or take ``factor``."""
-    scenario = paper.web_scenario(sender=paper.CLASSIC.sender, duration="5s")
-    groups = {}
-    for number, cell in enumerate(published[key][: len(sizes)], start=1):
-        fast = round(100 * (cell.fast_percent or 0))
-        groups[Group(paper.WEB, "any", number)] = Totals(
-            flows=1000,
-            completed=1000,
-            sender_ns=round(cell.completion_s * 1e12 * factor),
-            fast_retransmits=fast,
-            timeouts=10_000 - fast,
-        )
-    return RunSummary(
-        provenance=Provenance(version="0", seed=1, scenario=scenario), groups=groups, links=[]
-    )
-
-
-def test_the_draft_agrees_with_itself() -> None:
-    runs = {
-        key: [
-            made_up(draft.CLASS_BYTES, draft.PUBLISHED, key, factor)
-            for factor in (0.999, 1.0, 1.001, 1.0)
-        ]
-        for key in draft.PUBLISHED
-    }
-    verdicts = {finding.key: finding for finding in draft_exhibits._claims(runs)}
-    assert {key for key, finding in verdicts.items() if finding.verdict != "holds"} == {
-        "draft-half-the-time-fs"
-    }
-    assert verdicts["draft-half-the-time-fs"].ours == "40.8 %"
-
-
-def test_several_points_hold_together_or_not() -> None:
-    sure, unsure, failing = (
-        plus_minus(5.0, 1.0, 8),
-        plus_minus(0.5, 1.0, 8),
-        plus_minus(-2.0, 1.0, 8),
-    )
-    assert judge.all_above({"a": sure, "b": sure}, 0.0, "%").verdict == "holds"
-    undecided = judge.all_above({"a": sure, "b": unsure}, 0.0, "%")
-    assert (undecided.estimate, undecided.verdict) == (unsure, "undecided")
-    assert undecided.ours == "lowest 0.5 ± 1.2 % (b; widened for 2 comparisons)"
-    failed = judge.all_above({"a": sure, "b": unsure, "c": failing}, 0.0, "%")
-    assert (failed.verdict, failed.ours) == (
-        "does not hold",
-        "lowest −2.0 ± 1.3 % (c; widened for 3 comparisons)",
-    )
-    assert (
-        judge.all_below({"c": failing, "a": sure}, 0.0, "%").ours
-        == "highest 5.0 ± 1.2 % (a; widened for 2 comparisons)"
-    )
-    assert judge.all_above({"a": sure, "b": None}, 0.0, "%").verdict == "undecided"
-    assert judge.all_above({}, 0.0, "%").verdict == "undecided"
-
-
-def test_one_of_many_that_strays_decides_nothing() -> None:
-    """Failing by a little is no wonder among ten points, and is failing where there is one."""
-    sure, straying = plus_minus(5.0, 1.0, 8), plus_minus(-1.2, 1.0, 8)
-    many = {str(number): sure for number in range(9)} | {"x": straying}
-    assert judge.all_above({"x": straying}, 0.0, "%").verdict == "does not hold"
-    judged = judge.all_above(many, 0.0, "%")
-    assert (judged.estimate, judged.verdict) == (straying, "undecided")
-    assert judged.ours == "lowest −1.2 ± 1.7 % (x; widened for 10 comparisons)"
-    assert judged.test.comparisons == 10
-    assert judged.test.confidence == pytest.approx(0.995)
-    assert judged.test.interval == straying.interval_at(0.995)
-    assert judged.test.wording == (
-        "The lowest undecided value is at x: its interval, [−2.9, 0.5] % (95 % for 10 comparisons together, "
-        "Bonferroni), contains 0 %. More or longer runs would reduce the interval."
-    )
-    assert judge.some_below({"x": straying}, 0.0).verdict == "holds"
-    assert judge.some_below(many, 0.0).verdict == "undecided"
-
-
-@pytest.mark.parametrize(
-    ("value", "half_width", "expected"),
-    [
-        (50.0, 4.0, "holds"),
-        (50.0, 6.0, "undecided"),
-        (60.0, 4.0, "does not hold"),
-        (40.0, None, "undecided"),
-    ],
-)
-def test_about(value: float, half_width: float | None, expected: str) -> None:
-    assert judge.is_within(plus_minus(value, half_width, 8), 45.0, 55.0, "%").verdict == expected
-
-
-def test_most_and_some() -> None:
-    sure, unsure, failing = (
-        plus_minus(5.0, 1.0, 8),
-        plus_minus(0.5, 1.0, 8),
-        plus_minus(-2.0, 1.0, 8),
-    )
-    assert judge.most_above({"a": sure, "b": sure, "c": failing}, 0.0).verdict == "holds"
-    assert judge.most_above({"a": sure, "b": unsure, "c": failing}, 0.0).verdict == "undecided"
-    assert judge.most_above({"a": sure, "b": failing, "c": failing}, 0.0).verdict == "does not hold"
-    found = judge.some_below({"a": sure, "c": failing}, 0.0)
-    assert (found.verdict, found.ours) == ("holds", "at c")
-    assert found.test.interval == failing.interval_at(0.975)
-    assert judge.some_below({"a": sure, "b": unsure}, 0.0).verdict == "undecided"
-    assert judge.some_below({"a": sure}, 0.0).verdict == "does not hold"
-    assert judge.is_none(0, 0).verdict == "undecided"
-    assert judge.is_none(1, 9).verdict == "does not hold"
-
-
-def test_slopes_need_every_point() -> None:
-    assert measure.slope([0.0, 1.0], [[1.0, 2.0], None]) is None
 
 
 # The networks

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import jsonschema
 import polars as pl
@@ -23,8 +22,17 @@ from tcpsf.evaluation.watch import Delay, Delays, Rows
 from tcpsf.papers import santa_cruz as paper
 from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_text
-from tcpsf.reproduce.santa_cruz import SCALES, direction, paths, prepare, readings, recovery, states
-from tcpsf.reproduce.santa_cruz.exhibit import Measured, case, exhibit
+from tcpsf.reproduce.santa_cruz import (
+    SCALES,
+    direction,
+    path_changes,
+    prepare,
+    queue_states,
+    readings,
+    recovery,
+    states,
+)
+from tcpsf.reproduce.santa_cruz.exhibit_parts import RunQuantities, case, exhibit
 from tcpsf.scenario import Loss, MaskLoss
 from tcpsf.summary import RunSummary
 
@@ -278,9 +286,9 @@ def test_samples_and_bytes_are_kept() -> None:
 
 def test_measured_values_are_of_whole_packets() -> None:
     wanted = case(paper.basic(sender=paper.VEGAS.sender), once=True)
-    seen: list[Measured] = []
+    seen: list[RunQuantities] = []
 
-    def build(runs: dict[str, list[Measured]]) -> None:
+    def build(runs: dict[str, list[RunQuantities]]) -> None:
         seen.extend(runs["vegas"])
 
     made = make(plan([wanted], seeds=[1]))
@@ -345,7 +353,7 @@ def test_delays_say_in_which_direction_the_congestion_is(report: Report) -> None
 def test_the_sign_of_d_is_the_state_of_the_queue(report: Report) -> None:
     """D and the link's sampled queue, which have no number in common, agree in most pairs."""
     for network in states.NETWORKS:
-        for kind, name in states.KINDS.items():
+        for kind, name in queue_states.KINDS.items():
             pairs, true, opposite, farther, behind, *_ = values(
                 report, "states-agreement", f"{network.label}: {name}"
             )
@@ -356,7 +364,8 @@ def test_the_sign_of_d_is_the_state_of_the_queue(report: Report) -> None:
             assert behind > 80
             table = "states" if kind == "reports" else f"states-{kind}"
             shares = [
-                values(report, table, f"{network.label}: {each} by D") for each in states.STATES
+                values(report, table, f"{network.label}: {each} by D")
+                for each in queue_states.STATES
             ]
             assert sum(map(sum, shares)) == pytest.approx(100)
             assert sum(shares[at][at] for at in range(3)) == pytest.approx(true)
@@ -366,47 +375,6 @@ def test_the_sign_of_d_is_the_state_of_the_queue(report: Report) -> None:
     assert by_round_trip < 70
     assert misled > 2
     assert findings(report)["states-within-a-packet"] == "holds"
-
-
-def test_states_of_packets_whose_queue_is_known() -> None:
-    """Three packets at once fill the queue by one each; the fourth, a second later, meets none."""
-    fold = states.Watched().fold()
-    packets = []
-    for number, (sent, waits) in enumerate([(0.5, 0), (0.5, 1), (0.5, 2), (1.5, 0)]):
-        came = sent + 0.04 + waits * states.PACKET_S
-        packets += [
-            (sent, 2 * number, "sent", "sender", paper.MSS),
-            (came, 2 * number, "arrived", "sender", paper.MSS),
-            (came, 2 * number + 1, "sent", "receiver", 0),
-            # Each report is slower than the one before.
-            (came + 0.04 * (number + 1), 2 * number + 1, "arrived", "receiver", 0),
-        ]
-    names = ("time_s", "packet", "event", "from", "payload_bytes")
-    rows = pl.DataFrame(sorted(packets), schema=names, orient="row")
-    # Packets join the queue 0.8 ms after each other, behind 2 ms of the access line.
-    times = [round(states.EVERY_S * step, 4) for step in range(1, 20_000)]
-    joined = (0.5028, 0.5036, 0.5044)
-    queue = [1000.0 * sum(each < time < 0.51 for each in joined) for time in times]
-    samples = pl.DataFrame({"time_s": times, "quantity": "queue_bytes", "value": queue})
-    batch = SimpleNamespace(
-        samples=samples, packets=rows.with_columns(workload=pl.lit(paper.SOURCE))
-    )
-    fold.add(batch)  # type: ignore[arg-type]
-    found = fold.finish(links=None, provenance=None)  # type: ignore[arg-type]
-    pairs = states.Pairs(**found["pairs"]["reports"])
-    assert pairs.by_delay == [[2, 0, 0], [0, 0, 0], [0, 0, 1]]
-    assert pairs.by_joining == pairs.by_delay
-    assert pairs.by_round_trip == [[2, 0, 1], [0, 0, 0], [0, 0, 0]]
-    assert (pairs.count, states.agreeing(pairs.by_delay), pairs.farther) == (3, 3, 0)
-    assert states.opposite(pairs.by_round_trip) == 1
-
-
-def test_a_run_without_reports_has_no_pairs() -> None:
-    network = replace(states.NETWORKS[0], scenario=paper.basic(sender=paper.RENO.sender))
-    short = replace(states._scenario(network), duration="10ms")
-    wanted = Case(scenario=short, watches=(states.WATCHED,), classes=False)
-    (made,) = make(plan([wanted], seeds=[1])).of(wanted)
-    assert [pairs.count for pairs in states.WATCHED.of(made).pairs.values()] == [0, 0]
 
 
 def test_several_losses_of_a_window_need_no_timer(report: Report) -> None:
@@ -453,10 +421,10 @@ def test_packets_out_of_order_are_resent_in_vain(report: Report) -> None:
 
 def test_a_longer_path_takes_longer() -> None:
     """A fixed window of one packet turns once a round trip: 87.8 ms with its transmission, 80 more from 20 s on."""
-    one = paths.changing(sender="fixed(n=1) / full / iw=1", duration_s=40)
+    one = path_changes.changing(sender="fixed(n=1) / full / iw=1", duration_s=40)
     (flow,) = run(one, seed=1).flows.select("start_s", "segments").rows()
     assert flow[1] == pytest.approx(
-        (paths.PERIOD_S - flow[0]) / 0.0878 + paths.PERIOD_S / 0.1678, abs=5
+        (path_changes.PERIOD_S - flow[0]) / 0.0878 + path_changes.PERIOD_S / 0.1678, abs=5
     )
 
 

@@ -1,4 +1,4 @@
-"""No cycle among the modules of the package, with the packages themselves and imports for types.
+"""Imports without cycles, and names of modules and classes that have one meaning.
 
 The layers are in `pyproject.toml`, where import-linter checks them. It leaves out the package
 `tcpsf` itself, whose names are imported at their first use.
@@ -7,6 +7,7 @@ The layers are in `pyproject.toml`, where import-linter checks them. It leaves o
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -16,6 +17,13 @@ import pytest
 import tcpsf
 
 PACKAGE = Path(tcpsf.__file__).parent
+
+OF_A_PAPER = {"packet_discard", "santa_cruz", "short_flows", "smart_framing"}
+"""Modules of several packages that are named after a paper."""
+OF_EVERY_PAPER = {"contents", "exhibit_parts", "sensitivity"}
+"""Modules that have the same responsibility in the folder of each paper."""
+CLASSES_OF_EVERY_PAPER = {"Setting", "Variation"}
+"""Classes that have the same responsibility in the folder of each paper."""
 
 
 def files(package: Path) -> dict[str, Path]:
@@ -54,6 +62,29 @@ def test_no_modules_import_each_other() -> None:
     assert "tcpsf.scenario" in found["tcpsf.runs"]
     assert "tcpsf.runs" in found["tcpsf"]
     TopologicalSorter(found).prepare()
+
+
+def repeated(names: Iterator[str]) -> set[str]:
+    """The names that occur more than once."""
+    return {name for name, count in Counter(names).items() if count > 1}
+
+
+def test_a_module_has_a_name_of_its_own() -> None:
+    names = (path.stem for path in PACKAGE.rglob("*.py") if path.stem != "__init__")
+    assert repeated(names) == OF_A_PAPER | OF_EVERY_PAPER
+    for name in OF_EVERY_PAPER:
+        found = {path.parent.parent.name for path in PACKAGE.rglob(f"{name}.py")}
+        assert found == {"reproduce"}
+
+
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    names = (
+        node.name
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert repeated(names) == CLASSES_OF_EVERY_PAPER
 
 
 def test_a_cycle_is_found(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import pytest
 from tcpsf import TcpsfError
 from tcpsf.live.cell import check, measure
 from tcpsf.live.experiment import Experiment, Kernel
-from tcpsf.live.result import DOCUMENTED, Live
+from tcpsf.live.experiment_result import DOCUMENTED, Live
 from tcpsf.live.sessions import Browsing
 from tcpsf.papers import smart_framing as paper
 from tcpsf.scenario import LinearLoss, PacketLoss

@@ -18,7 +18,7 @@ import pytest
 
 from tcpsf import TcpsfError
 from tcpsf.live import tcp_info
-from tcpsf.live.clients import Clients, Fetch, Plan, content, file_name, write_files
+from tcpsf.live.clients import Clients, Fetch, FetchPlan, content, file_name, write_files
 from tcpsf.live.kernel import Record, Server, Serving, listening
 
 Answerer = Callable[[socket.socket, int], None]
@@ -73,15 +73,15 @@ def fetch(
     sizes: list[list[int]],
     tmp_path: Path,
     *,
-    patience_s: float = 20.0,
+    fetch_timeout_s: float = 20.0,
     apart_s: float = 0.0,
 ) -> list[Fetch]:
-    plan = Plan(
+    plan = FetchPlan(
         address="127.0.0.1",
         port=port,
         starts_s=[number * apart_s for number in range(len(sizes))],
         sizes=sizes,
-        patience_s=patience_s,
+        fetch_timeout_s=fetch_timeout_s,
         delayed_acks=False,
         progress=str(tmp_path / "progress"),
     )
@@ -172,7 +172,7 @@ def silent(connection: socket.socket, _size: int) -> None:
 )
 def test_what_goes_wrong_is_told(answer: Answerer, failure: str, tmp_path: Path) -> None:
     with serving(answer) as port:
-        (ended,) = fetch(port, [[5000]], tmp_path, patience_s=1.0)
+        (ended,) = fetch(port, [[5000]], tmp_path, fetch_timeout_s=1.0)
     assert ended.failure == failure
     assert ended.received_bytes < 5000 or answer in (too_long,)
 
@@ -183,7 +183,7 @@ def test_one_that_hangs_does_not_hold_up_the_others(tmp_path: Path) -> None:
 
     with serving(hangs_at_7) as port:
         began = time.monotonic()
-        ended = fetch(port, [[7], *[[100]] * 50], tmp_path, patience_s=1.0)
+        ended = fetch(port, [[7], *[[100]] * 50], tmp_path, fetch_timeout_s=1.0)
         assert time.monotonic() - began < 4.0
     assert [each.failure for each in ended] == ["out of patience", *[""] * 50]
 
@@ -197,12 +197,12 @@ def test_a_refused_connection_is_told(tmp_path: Path) -> None:
 
 def test_the_program_reads_a_plan_and_writes_lines(tmp_path: Path) -> None:
     with serving(good) as port:
-        plan = Plan(
+        plan = FetchPlan(
             address="127.0.0.1",
             port=port,
             starts_s=[0.0, 0.0],
             sizes=[[10], [2000]],
-            patience_s=5.0,
+            fetch_timeout_s=5.0,
             delayed_acks=True,
             progress=str(tmp_path / "progress"),
         )
@@ -249,7 +249,7 @@ def kernel_serving(folder: Path) -> Iterator[tuple[int, list[Record]]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    nowhere = dict.fromkeys(("records", "told", "ready"), "")
+    nowhere = dict.fromkeys(("records", "settings_path", "ready"), "")
     serving = Serving(
         folder=str(folder),
         port=port,
@@ -291,7 +291,7 @@ def test_a_browser_opens_connections_and_closes_them(tmp_path: Path) -> None:
     sizes = [[8015, 119, 1], [300_000, 5]]
     write_files([size for each in sizes for size in each], tmp_path)
     with kernel_serving(tmp_path) as (port, records):
-        plan = Plan(
+        plan = FetchPlan(
             address="127.0.0.1",
             port=port,
             starts_s=[0.1, None],
@@ -299,7 +299,7 @@ def test_a_browser_opens_connections_and_closes_them(tmp_path: Path) -> None:
             parsing_s=[0.2, 0.0],
             opens=[[1], []],
             linger_s=0.15,
-            patience_s=20.0,
+            fetch_timeout_s=20.0,
             delayed_acks=False,
             progress=str(tmp_path / "progress"),
         )
@@ -321,7 +321,7 @@ def test_a_browser_opens_connections_and_closes_them(tmp_path: Path) -> None:
 
 def test_what_a_missing_page_would_open_is_not_begun(tmp_path: Path) -> None:
     with serving(missing) as port:
-        plan = Plan(
+        plan = FetchPlan(
             address="127.0.0.1",
             port=port,
             starts_s=[0.0, None, None],
@@ -329,7 +329,7 @@ def test_what_a_missing_page_would_open_is_not_begun(tmp_path: Path) -> None:
             parsing_s=[0.1, 0.0, 0.0],
             opens=[[1, 2], [], []],
             linger_s=0.1,
-            patience_s=5.0,
+            fetch_timeout_s=5.0,
             delayed_acks=False,
             progress=str(tmp_path / "progress"),
         )
@@ -345,14 +345,14 @@ def test_a_server_may_close_before_the_browser_does(tmp_path: Path) -> None:
         connection.shutdown(socket.SHUT_WR)
 
     with serving(once) as port:
-        plan = Plan(
+        plan = FetchPlan(
             address="127.0.0.1",
             port=port,
             starts_s=[0.0, 0.0],
             sizes=[[10], [10, 20]],
             parsing_s=[0.1, 0.1],
             linger_s=0.5,
-            patience_s=5.0,
+            fetch_timeout_s=5.0,
             delayed_acks=False,
             progress=str(tmp_path / "progress"),
         )
@@ -399,12 +399,12 @@ def test_a_socket_tells_of_its_tcp() -> None:
 
 def test_clients_wait_for_the_server(tmp_path: Path) -> None:
     with serving(good) as port:
-        plan = Plan(
+        plan = FetchPlan(
             address="127.0.0.1",
             port=port,
             starts_s=[0.0],
             sizes=[[10]],
-            patience_s=5.0,
+            fetch_timeout_s=5.0,
             delayed_acks=False,
             progress=str(tmp_path / "progress"),
             receive_buffer=4096,

@@ -102,7 +102,7 @@ def test_the_json_of_several_runs_is_laid_out_as_ever(
 
 
 def test_empty_arrays_are_laid_out_as_ever() -> None:
-    from tcpsf.report.sim import members
+    from tcpsf.report.sim_output import members
 
     assert "".join(members(none=iter(()), one=iter([{"a": []}]))) == json.dumps(
         {"none": [], "one": [{"a": []}]}, indent=2

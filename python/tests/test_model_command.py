@@ -12,7 +12,8 @@ from conftest import Command
 from test_cli import schema
 
 from tcpsf.models import smart_framing as small
-from tcpsf.reproduce.closed_models import best_framing_figures, model_report
+from tcpsf.reproduce.closed_best_framing import best_framing_figures
+from tcpsf.reproduce.closed_models import model_report
 
 MODELS = ("smart-framing", "short-flow", "padhye", "mathis", "packet-discard", "best-framing")
 

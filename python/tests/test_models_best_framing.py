@@ -13,8 +13,8 @@ import pytest
 from tcpsf import Link, MaskLoss, Scenario, Tcp, Transfers, run
 from tcpsf.errors import ModelError
 from tcpsf.models.best_framing import (
-    Case,
     Framing,
+    ReplyCase,
     best,
     compare,
     duplicates,
@@ -24,7 +24,7 @@ from tcpsf.models.best_framing import (
 )
 from tcpsf.models.sender import Detection, Train, acknowledged
 
-CASE = Case(size=1200, rtt=0.05, loss=0.01, law="linear", sender=linux(rtt=0.05))
+CASE = ReplyCase(size=1200, rtt=0.05, loss=0.01, law="linear", sender=linux(rtt=0.05))
 
 
 def extra_ms(rtt: float, segments: int, *lost: int) -> float:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tcpsf.errors import ModelError, TcpsfError
 from tcpsf.models import smart_framing as sf
-from tcpsf.models._sums import BLOCK
+from tcpsf.models._passage_sums import BLOCK
 from tcpsf.papers.smart_framing import CLASS_BYTES
 
 LOSSES = np.array([0.0, 1e-9, 0.01, 0.05, 0.2, 0.45])

@@ -26,8 +26,8 @@ from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.report.evaluation_page import page
 from tcpsf.reproduce.packet_discard import SCALES, evaluate, prepare, spacing
-from tcpsf.reproduce.packet_discard import evaluation as module
-from tcpsf.reproduce.packet_discard import exhibit as measures
+from tcpsf.reproduce.packet_discard import contents as module
+from tcpsf.reproduce.packet_discard import exhibit_parts as measures
 from tcpsf.reproduce.packet_discard.traces import CURVES, EVERY
 from tcpsf.result import Provenance
 from tcpsf.summary import RunSummary

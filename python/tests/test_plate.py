@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 from conftest import REPOSITORY
 
 from tcpsf.pages.plate import plate
-from tcpsf.reproduce.closed_models import best_framing_figures
+from tcpsf.reproduce.closed_best_framing import best_framing_figures
 
 SVG = "{http://www.w3.org/2000/svg}"
 

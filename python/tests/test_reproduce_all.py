@@ -13,12 +13,12 @@ from conftest import Command
 from test_cli import schema
 
 from tcpsf import TcpsfError
-from tcpsf.cli import everything, testbed
-from tcpsf.cli.evaluation import write
+from tcpsf.cli import all_reports, live_report
+from tcpsf.cli.paper_report import write
 from tcpsf.evaluation.plan import Scale
 from tcpsf.reproduce import catalogue, santa_cruz
 from tcpsf.reproduce.closed_models import model_section
-from tcpsf.reproduce.santa_cruz import evaluation as cruz
+from tcpsf.reproduce.santa_cruz import contents as cruz
 
 TINY = Scale("quick", 2, "1s")
 
@@ -127,7 +127,7 @@ def test_it_goes_on_after_an_interruption(
 
     words = ["reproduce", "all", "--only", "santa-cruz,short-flows", "--out", tmp_path / "all"]
     with monkeypatch.context() as patched:
-        patched.setattr("tcpsf.cli.everything._closed", interrupted)
+        patched.setattr("tcpsf.cli.all_reports._closed", interrupted)
         answer = tcpsf(*words)
     assert answer.status == 130
     assert "run the same command again to continue" in answer.err
@@ -148,7 +148,7 @@ def test_what_cannot_be_measured_is_listed_with_the_reason(
     def no_privilege() -> None:
         raise TcpsfError("cannot make a network namespace: operation not permitted")
 
-    monkeypatch.setattr(testbed, "check", no_privilege)
+    monkeypatch.setattr(live_report, "check", no_privilege)
     answer = tcpsf(
         "reproduce", "all", "--live", "--only", "short-flows", "--json", "--out", tmp_path / "all"
     )
@@ -173,7 +173,7 @@ def test_what_was_measured_is_linked(
         out.mkdir(parents=True)
         write(model_section("packet-discard", command=""), out, "measured.html")
 
-    monkeypatch.setattr(testbed, "short_flows", measured)
+    monkeypatch.setattr(live_report, "short_flows", measured)
     answer = tcpsf(
         "reproduce", "all", "--live", "--only", "short-flows", "--json", "--out", tmp_path / "all"
     )
@@ -194,10 +194,10 @@ def test_each_table_is_measured_as_its_command_says(
             f" --through {through}" if through != "server" else ""
         )
 
-    monkeypatch.setattr(testbed, "tables", measured)
+    monkeypatch.setattr(live_report, "tables", measured)
     parts = [part for part in catalogue.parts(["smart-framing"]) if part.kind == "live"]
     for part in parts:
-        assert everything._measured(part, tmp_path / part.key, full=False, seed=1) == ""
+        assert all_reports._measured(part, tmp_path / part.key, full=False, seed=1) == ""
     assert made == {part.key: part.words for part in parts}
     assert set(made) == {"table-2", "table-3", "table-3-proxy"}
 

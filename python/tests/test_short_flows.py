@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from conftest import REPOSITORY, Command
 from test_cli import schema
+from test_short_flows_trials import one, trials
 
 from tcpsf import TcpsfError, _core, stats
 from tcpsf.evaluation.data import Report, TableCell
 from tcpsf.evaluation.plan import Scale, make, plan
 from tcpsf.evaluation.store import Store, key_of
-from tcpsf.intervals import Resampled, Same
-from tcpsf.models import short_flows as sf
+from tcpsf.intervals import Same
 from tcpsf.papers import short_flows as paper
 from tcpsf.papers import short_flows_simulated as simulated
-from tcpsf.papers.short_flows_simulated import CLOSEST, TEXT, Point, network
+from tcpsf.papers.short_flows_simulated import CLOSEST, TEXT, TransferPoint, network
 from tcpsf.report import chart
 from tcpsf.report.evaluation_page import page
 from tcpsf.reproduce.short_flows import (
@@ -30,42 +30,27 @@ from tcpsf.reproduce.short_flows import (
     events,
     explanations,
     figure_3,
-    paths,
+    measured_paths,
     phases,
     prepare,
     sensitivity,
     sweeps,
     transaction,
 )
-from tcpsf.reproduce.short_flows import evaluation as module
+from tcpsf.reproduce.short_flows import contents as module
 from tcpsf.reproduce.short_flows import trials as read
-from tcpsf.reproduce.short_flows.trials import Seen, Setting, Trials
+from tcpsf.reproduce.short_flows.trials import PointTrials, Setting, Trials
 from tcpsf.scenario import BurstLoss, Transfers
 
 SMALL = 300
 TINY = Scale("quick", 1, f"{simulated.duration_s(SMALL)}s")
 
 
-def trials(seconds: list[float], **columns: list[float]) -> Trials:
-    named = {"receiver_s": seconds} | columns
-    zeros = [0.0] * len(seconds)
-    every = {
-        name: np.asarray(named.get(name, zeros), dtype=np.float64) for name in read.KEPT.columns
-    }
-    return Trials(every, name="made up")
-
-
-def one(
-    seconds: list[float], point: Point | None = None, assumed: simulated.Assumptions = TEXT
-) -> Seen:
-    return Seen(point=point or Point(), assumed=assumed, trials=trials(seconds))
-
-
 # Points and their network
 
 
 def test_the_paper_s_network() -> None:
-    scenario = network(Point())
+    scenario = network(TransferPoint())
     assert sum(float(link.delay.removesuffix("s")) for link in scenario.link) == pytest.approx(0.07)
     assert [link.loss is None for link in scenario.link] == [True, False, True, False]
     (transfers,) = scenario.workload
@@ -76,13 +61,18 @@ def test_the_paper_s_network() -> None:
         CLOSEST,
         replace(TEXT, receive_buffer=16_384, nagle=False, timed_ack=True, burst=2.0),
     ):
-        _core.Simulation(network(Point(loss_back=0.02), assumed, trials=2).to_json(), seed=1)
+        _core.Simulation(
+            network(TransferPoint(loss_back=0.02), assumed, trials=2).to_json(), seed=1
+        )
 
 
 def test_what_the_readings_differ_in() -> None:
     assert (TEXT.rto_s, CLOSEST.rto_s) == (1.0, 0.2)
     assert replace(CLOSEST, rto_s=1.0, lone_segments=True) == TEXT
-    short, long = one([1.0], Point(size=1460), CLOSEST), one([1.0], Point(size=1461), CLOSEST)
+    short, long = (
+        one([1.0], TransferPoint(size=1460), CLOSEST),
+        one([1.0], TransferPoint(size=1461), CLOSEST),
+    )
     assert read.fitted([short, long]) == [long]
     assert read.fitted([replace(short, assumed=TEXT)]) == [replace(short, assumed=TEXT)]
 
@@ -90,7 +80,7 @@ def test_what_the_readings_differ_in() -> None:
 def test_without_loss_the_time_is_the_least_and_exact(tmp_path: Path) -> None:
     """The simulated least time is that of the lossless model, to a round trip."""
     setting = Setting(trials=20)
-    point = Point(loss=0.0)
+    point = TransferPoint(loss=0.0)
     case = setting.case(point)
     store = Store(tmp_path)
     wanted = plan([case], seeds=[1])
@@ -106,105 +96,10 @@ def test_without_loss_the_time_is_the_least_and_exact(tmp_path: Path) -> None:
 
 
 def test_classes_are_part_of_a_run_s_name() -> None:
-    scenario = network(Point(), trials=2)
+    scenario = network(TransferPoint(), trials=2)
     assert key_of(scenario, 1, histogram=False) != key_of(
         scenario, 1, histogram=False, classes=False
     )
-
-
-# Trials
-
-
-def test_what_is_read_of_trials() -> None:
-    found = trials([3.0, 1.0, 1.0, 5.0], timeouts=[1, 0, 0, 2], fast_retransmits=[0, 0, 0, 1])
-    assert found.events.tolist() == [1.0, 0.0, 0.0, 3.0]
-    assert found.minimum() == stats.Estimate(1.0, Same(), 1)
-    assert trials([3.0, 1.0]).minimum() == stats.Estimate(1.0, None, 2)
-    mean, median = found.mean(), found.median()
-    assert mean is not None
-    assert median is not None
-    assert (mean.value, median.value) == (2.5, 1.0)
-    share = found.share(found.events > 0)
-    assert share is not None
-    assert share.value == 0.5
-
-
-def test_a_transfer_that_did_not_end_is_an_error() -> None:
-    with pytest.raises(TcpsfError, match="1 of 2 did not end"):
-        trials([1.0, math.nan])
-
-
-def test_flows_at_once_end_with_the_last() -> None:
-    found = trials([1.0, 4.0, 2.0, 3.0, 9.0], timeouts=[0, 1, 0, 0, 5]).together(2)
-    assert found.seconds.tolist() == [4.0, 3.0]
-    assert found.timeouts.tolist() == [1.0, 0.0]
-
-
-def test_medians_are_those_of_resampled_trials() -> None:
-    """Drawn at once by their order, they are distributed as those of sets that are really resampled."""
-    chance = np.random.default_rng(5)
-    seconds = chance.exponential(size=201)
-    quick = trials(seconds.tolist()).medians
-    assert quick[0] == np.median(seconds)
-    slow = [np.median(seconds[chance.integers(0, 201, 201)]) for _ in range(4000)]
-    for percent in (2.5, 25, 50, 75, 97.5):
-        below = float((quick[1:] <= np.percentile(slow, percent)).mean())
-        assert below == pytest.approx(percent / 100, abs=0.04)
-
-
-def test_intervals_of_medians_cover() -> None:
-    """Of 400 sets of trials, 95 % have an interval that holds the true median."""
-    chance = np.random.default_rng(7)
-    covered = 0
-    for _ in range(400):
-        found = read.of_medians([one(chance.exponential(size=99).tolist())], lambda rows: rows[0])
-        covered += found.low <= math.log(2.0) <= found.high
-    assert 0.91 <= covered / 400 <= 0.99
-
-
-# Fits
-
-
-def test_a_fit_is_a_mean_logarithm() -> None:
-    seen = [one([2.0] * 9), one([4.0] * 9)]
-    found = read.off(seen, [2.0 * math.e, 4.0])
-    assert found is not None
-    assert found.value == pytest.approx(0.5)
-    assert found.spread == Same()
-    assert read.off([], []) is None
-    nearer = read.nearer(seen, [2.0, 4.0], [2.0 * math.e, 4.0])
-    assert nearer is not None
-    assert nearer.value == pytest.approx(0.5)
-    spread = read.off([one([float(each) for each in range(1, 100)])], [50.0])
-    assert spread is not None
-    assert isinstance(spread.spread, Resampled)
-    assert spread.value == 0.0
-    assert spread.high > 0.1
-
-
-def test_a_least_time_that_one_trial_had_decides_nothing() -> None:
-    sure, unsure = one([2.0, 2.0, 3.0]), one([2.0, 3.0])
-    assert read.off_minimum([sure], [2.0]) == stats.Estimate(0.0, Same(), 1)
-    found = read.off_minimum([sure, unsure], [2.0, 2.0])
-    assert found is not None
-    assert found.spread is None
-
-
-def test_models_are_told_what_was_assumed() -> None:
-    point = Point()
-    assert read.closed(point, 14, TEXT) == float(sf.short_flow(10_000, 0.05, rtt=0.07))
-    assert read.closed(point, 14, CLOSEST) == float(sf.short_flow(10_000, 0.05, rtt=0.07, rto=0.2))
-    assert read.closed(point, 14, TEXT, rto=0.2) == read.closed(point, 14, CLOSEST)
-    assert read.closed(point, 4, TEXT) == float(sf.steady_state(10_000, 0.05, rtt=0.07))
-    each = replace(TEXT, ack_every=1)
-    assert read.closed(point, 1, each) == float(
-        sf.lossless(10_000, rtt=0.07, ack_every=1.0, delayed_ack=0.0)
-    )
-
-
-def test_a_straight_line() -> None:
-    rows = np.asarray([[1.0, 1.0, 2.0], [2.0, 4.0, 2.0], [3.0, 9.0, 2.0]])
-    assert read.straight([1.0, 2.0, 3.0], rows).round(3).tolist() == [1.0, 0.98, 1.0]
 
 
 # Reductions
@@ -213,10 +108,10 @@ def test_a_straight_line() -> None:
 def test_total_variation_of_the_binomial_law() -> None:
     """Draws from the law are near it; none at all are as far as the law says that some are lost."""
     chance = np.random.default_rng(3)
-    point = Point()
+    point = TransferPoint()
     drawn = chance.binomial(7, 0.05, 4000).astype(float).tolist()
     near = events.variation(
-        Seen(point=point, assumed=TEXT, trials=trials([1.0] * 4000, timeouts=drawn))
+        PointTrials(point=point, assumed=TEXT, trials=trials([1.0] * 4000, timeouts=drawn))
     )
     assert near.high < 0.04
     none = events.variation(one([1.0] * 100))
@@ -289,7 +184,7 @@ def test_figure_1_packet_by_packet() -> None:
 def test_phases_of_a_transfer_add_up() -> None:
     """Phases of traced transfers, against the times and the waits that the simulator counts."""
     case = figure_3._case(Setting(trials=SMALL), figure_3.LONG)
-    case = replace(case, watches=(*case.watches, read.KEPT))
+    case = replace(case, watches=(*case.watches, read.OUTCOMES))
     (run,) = made = make(plan([case], seeds=[1])).of(case)
     found = Trials.of(made, name="traced")
     seen = figure_3._seen(figure_3.LONG, TEXT, made)
@@ -382,7 +277,7 @@ def test_ways_to_send() -> None:
     wide, four = alternatives.WINDOW, alternatives.PARALLEL
     assert wide.assumed(setting).sender == "reno / full / iw=3"
     assert four.point(32_000, 0.05).size == 8000
-    for way in alternatives.WAYS:
+    for way in alternatives.METHODS:
         scenario = way.case(setting, 32_000, 0.0).scenario
         _core.Simulation(scenario.to_json(), seed=1)
         (transfers,) = scenario.workload
@@ -399,7 +294,7 @@ def test_waiting_is_a_share_of_the_time_after_the_handshake() -> None:
         segments=[7, 9, 8],
         timeouts=[0, 2, 1],
     )
-    seen = Seen(point=Point(), assumed=TEXT, trials=found)
+    seen = PointTrials(point=TransferPoint(), assumed=TEXT, trials=found)
     share, segments = explanations.waiting(seen), explanations.between(seen)
     assert share is not None
     assert segments is not None
@@ -411,7 +306,7 @@ def test_table_1() -> None:
     assert [sample.name for sample in paper.TABLE_1] == [host.name for host in paper.HOSTS]
     assert [sample.ping_ms for sample in paper.TABLE_1] == [108, 50, 62, 109]
     assert [sample.sustained_kb for sample in paper.TABLE_1] == [200, 470, 350, 200]
-    for path in paths.PATHS:
+    for path in measured_paths.PATHS:
         assumed = path.assumed(Setting(), line=True)
         scenario = network(path.point(4000), assumed, trials=2)
         _core.Simulation(scenario.to_json(), seed=1)
@@ -422,7 +317,7 @@ def test_table_1() -> None:
 
 
 def test_losses_in_runs() -> None:
-    (_, on, _, down) = network(Point(), replace(TEXT, burst=2.0), trials=1).link
+    (_, on, _, down) = network(TransferPoint(), replace(TEXT, burst=2.0), trials=1).link
     assert on.loss == down.loss == BurstLoss(probability=0.05, run=2.0)
 
 

@@ -20,7 +20,7 @@ from tcpsf import TcpsfError
 from tcpsf.evaluation.data import Report
 from tcpsf.live.cell import measure
 from tcpsf.live.experiment import Experiment
-from tcpsf.live.result import Live, LiveStore
+from tcpsf.live.experiment_result import Live, LiveStore
 from tcpsf.models import short_flows as sf
 from tcpsf.papers import short_flows as paper
 from tcpsf.report.evaluation_page import page
@@ -374,10 +374,10 @@ def test_a_folder_of_something_else_is_left_alone(
 def test_the_command_measures_and_writes(
     tcpsf: Callable[..., Answer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tcpsf.cli import testbed
+    from tcpsf.cli import live_report
 
-    monkeypatch.setattr(testbed, "check", lambda: None)
-    monkeypatch.setattr(testbed, "measure", made_up)
+    monkeypatch.setattr(live_report, "check", lambda: None)
+    monkeypatch.setattr(live_report, "measure", made_up)
     answer = tcpsf("reproduce", "short-flows", "live", "--out", tmp_path / "out", "--json")
     assert answer.status == 0, answer.err
     assert answer.out.startswith("{")

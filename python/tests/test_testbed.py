@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -13,36 +11,23 @@ from typing import Any
 import jsonschema
 import polars as pl
 import pytest
-from conftest import REPOSITORY, Answer
+from conftest import REPOSITORY
 from test_cli import schema
 
-from tcpsf import TcpsfError
 from tcpsf.evaluation.data import Report
-from tcpsf.live import measure
-from tcpsf.live.experiment import Experiment, Kernel
-from tcpsf.live.result import DOCUMENTED, Live, LiveStore
+from tcpsf.live import estimates
+from tcpsf.live.experiment import Experiment
+from tcpsf.live.experiment_result import DOCUMENTED, Live, LiveStore
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_testbed as testbed
 from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_text
-from tcpsf.reproduce.smart_framing.testbed import LiveScale, evaluate, prepare, setting_name
-from tcpsf.reproduce.smart_framing.testbed_read import Cell
+from tcpsf.reproduce.smart_framing.testbed import LiveScale, evaluate, prepare
+from tcpsf.reproduce.smart_framing.testbed_read import PathResult
 from tcpsf.runs import run
-from tcpsf.scenario import BurstLoss, PacketLoss
 
 CLASSIC, VS, FS = (variant.sender for variant in paper.VARIANTS)
-
 TINY = LiveScale(name="quick", simulated=3000, seconds={0.01: 1.0, 0.02: 1.0, 0.05: 1.0, 0.10: 1.0})
-
-
-def flows(sender: str, rows: list[tuple[float | None, int, int, float]]) -> pl.DataFrame:
-    """Made-up flows: completion time, fast retransmits, timeouts, timer."""
-    columns = ("completion_s", "fast_retransmits", "timeouts", "rto_s")
-    frame = pl.DataFrame(rows, schema=columns, orient="row")
-    server_s = pl.col("completion_s") + 1.0
-    return frame.with_columns(
-        variant=pl.lit(sender), size_bytes=pl.lit(1650), idle_s=pl.lit(0.0), server_s=server_s
-    )
 
 
 def test_table_2_is_whole() -> None:
@@ -56,7 +41,9 @@ def test_table_2_is_whole() -> None:
 
 
 def test_table_3_and_the_draft_are_the_same_measurement() -> None:
-    settings = [testbed.Setting(drop, ms) for drop in testbed.DROPS for ms in testbed.LATENCIES_MS]
+    settings = [
+        testbed.LinkSetting(drop, ms) for drop in testbed.DROPS for ms in testbed.LATENCIES_MS
+    ]
     assert list(testbed.TABLE_3) == list(testbed.DRAFT_TABLE) == settings
     odd = []
     for setting, row in testbed.TABLE_3.items():
@@ -72,137 +59,6 @@ def test_table_3_and_the_draft_are_the_same_measurement() -> None:
 
 def test_objects_are_those_of_table_1_below_10_kb() -> None:
     assert paper.CLASS_BYTES[:12] == testbed.OBJECT_BYTES
-
-
-@pytest.mark.parametrize("law", testbed.LAWS)
-@pytest.mark.parametrize("drop", testbed.DROPS)
-def test_both_laws_lose_a_full_size_packet_with_the_same_probability(
-    law: testbed.Law, drop: float
-) -> None:
-    """Simulated: how many of full-size packets, and of small ones, are lost."""
-    experiment = prepare("table-3", law=law).experiments[0]
-    loss = testbed.loss(drop, law)
-    quarter = drop / 4 if law == "proportional" else 1 - (1 - drop) ** 0.25
-    for payload, expected in ((1460, drop), (335, quarter)):
-        scenario = experiment.simulated(CLASSIC, head_bytes=0, flows=10)
-        scenario = scenario.with_value("link.0.loss", {"kind": loss.kind, **_plain(loss)})
-        scenario = scenario.with_value("workload.web.sizes", {"classes": [payload]})
-        scenario = scenario.with_value("workload.web.handshake", False).with_value(
-            "duration", "300s"
-        )
-        scenario = scenario.with_value("tcp.timestamps", False).with_value("tcp.mss", 1460)
-        link = run(scenario, seed=3).links.row(0, named=True)
-        share, tries = (
-            link["dropped_loss_packets"] / link["offered_packets"],
-            link["offered_packets"],
-        )
-        assert abs(share - expected) < 4 * (expected / tries) ** 0.5, payload
-
-
-def _plain(loss: Any) -> dict[str, Any]:
-    return {name: getattr(loss, name) for name in loss.__dataclass_fields__}
-
-
-def test_shares_and_means_over_flows() -> None:
-    found = flows(FS, [(0.1, 0, 0, 0.2), (0.3, 1, 0, 0.2), (0.9, 1, 2, 0.8), (None, 0, 4, 3.2)])
-    share = measure.timeout_percent(found)
-    assert share is not None
-    assert share.value == pytest.approx(75.0)
-    assert share.runs == 4
-    fast = measure.fast_percent(found)
-    assert fast is not None
-    assert fast.value == pytest.approx(25.0)
-    assert share.interval is not None
-    assert fast.interval == pytest.approx((100.0 - share.interval[1], 100.0 - share.interval[0]))
-    timer, time = measure.timer_ms(found), measure.completion_s(found)
-    assert timer is not None
-    assert timer.value == pytest.approx(1100.0)
-    assert time is not None
-    assert time.value == pytest.approx(1.3 / 3)
-    assert time.runs == 3
-    assert measure.recoveries(found) == 8
-
-
-def test_saved_time_is_over_flows_with_a_loss() -> None:
-    classic = flows(CLASSIC, [(0.1, 0, 0, 0.2), (0.5, 0, 1, 0.2), (0.7, 0, 1, 0.2)])
-    framed = flows(FS, [(5.0, 0, 0, 0.2), (0.2, 1, 0, 0.2), (0.4, 1, 0, 0.2)])
-    saved = measure.saved_s(classic, framed)
-    assert saved is not None
-    assert saved.value == pytest.approx(0.3)
-    one = measure.completion_s(measure.with_a_loss(classic))
-    assert one is not None
-    # Both intervals are cut off at zero, so the difference reaches as far down as one goes up and
-    # down together.
-    half = one.high - one.value
-    assert saved.high - saved.value == pytest.approx(math.hypot(half, 0.3))
-
-
-def test_nothing_is_made_of_nothing() -> None:
-    quiet = flows(FS, [(0.1, 0, 0, 0.2), (0.2, 0, 0, 0.2)])
-    assert measure.timeout_percent(quiet) is None
-    assert measure.saved_s(quiet, quiet) is None
-    assert measure.completion_s(quiet.head(0)) is None
-
-
-def test_an_interval_covers_what_it_should() -> None:
-    """Of many samples of flows whose share is known, about 95 % have it in their interval."""
-    chance = random.Random(7)  # noqa: S311  not for secrets
-    covered = 0
-    for _ in range(400):
-        rows: list[tuple[float | None, int, int, float]] = []
-        for _ in range(300):
-            lost = chance.random() < 0.2
-            fast = lost and chance.random() < 0.6
-            rows.append((0.1, int(fast), int(lost and not fast), 0.2))
-        found = measure.fast_percent(flows(FS, rows))
-        assert found is not None
-        covered += found.low <= 60.0 <= found.high
-    assert 0.92 * 400 < covered < 0.98 * 400
-
-
-def test_paths_have_seeds_of_their_own() -> None:
-    experiments = prepare("table-3", seed=5).experiments
-    assert [each.seed for each in experiments] == list(range(5, 14))
-    assert [each.name for each in experiments] == [setting_name(each) for each in testbed.TABLE_3]
-    starts, sizes = experiments[0].fetches()
-    assert (starts, sizes) == experiments[0].fetches()
-    assert sizes != experiments[1].fetches()[1]
-    assert starts == sorted(starts)
-    assert {size for (size,) in sizes} == set(testbed.OBJECT_BYTES)
-    expected = experiments[0].rate * experiments[0].duration_s
-    assert abs(len(starts) - expected) < 5 * expected**0.5
-
-
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [
-        ({"rate": 0.0}, "`rate` is 0"),
-        ({"duration_s": float("nan")}, "`duration_s` is nan"),
-        ({"rate": 1e4, "duration_s": 60.0}, "too many"),
-        ({"senders": ()}, "no senders"),
-        ({"sizes": ()}, "no sizes"),
-        ({"sizes": (0,)}, "size is 0"),
-        ({"objects": 0}, "fetches 0 files"),
-        ({"latency_ms": -1}, "-1 ms"),
-        ({"latency_up_ms": -2}, "-2 ms"),
-        ({"kernel": Kernel()}, "it has both `senders` and `kernel`"),
-        ({"senders": (), "kernel": Kernel(initial_window=0)}, "initial window is 0"),
-        ({"receive_buffer": 0}, "receive buffer is 0"),
-    ],
-)
-def test_an_experiment_that_makes_no_sense(changes: dict[str, Any], told: str) -> None:
-    values: dict[str, Any] = {
-        "name": "x",
-        "latency_ms": 20,
-        "loss": PacketLoss(probability=0.1),
-        "senders": (FS,),
-        "sizes": (100,),
-        "rate": 10.0,
-        "duration_s": 1.0,
-    }
-    with pytest.raises(TcpsfError, match=told) as caught:
-        Experiment(**(values | changes))
-    assert caught.value.hint
 
 
 def simulated_as_live(experiment: Experiment, *, progress: Callable[[float], None]) -> Live:
@@ -241,7 +97,7 @@ LINK = {"down": DOWN, "up": {"offered_packets": 700, "missed_packets": 0}}
 
 
 @pytest.fixture(scope="module")
-def made() -> Mapping[str, tuple[Report, Mapping[str, Cell]]]:
+def made() -> Mapping[str, tuple[Report, Mapping[str, PathResult]]]:
     return {
         which: evaluate(prepare(which, scale=TINY), measure=simulated_as_live)
         for which in ("table-2", "table-3")
@@ -355,7 +211,7 @@ def test_through_the_proxy_flows_are_divided_at_10_kb() -> None:
         live = cells[name.rpartition(", ")[0]].live
         sender = (CLASSIC, VS, FS)[row % 3]
         counts = [value(table.rows[row].cells[0]) for table in (short, long)]
-        assert sum(counts) == measure.of(live.flows, sender).height
+        assert sum(counts) == estimates.of(live.flows, sender).height
         below = live.flows.filter((pl.col("variant") == sender) & (pl.col("size_bytes") < 10_000))
         assert counts[0] == below.height
         late, fast = value(short.rows[row].cells[2]), value(drafts.rows[row].cells[1])
@@ -384,43 +240,6 @@ def value(cell: Any) -> float:
     """Of a table's cell, ours."""
     assert cell.ours is not None
     return float(cell.ours.value)
-
-
-def test_objects_take_the_place_of_sessions() -> None:
-    wanted = prepare("table-3", scale=TINY, through="proxy", objects=2, rate=50.0)
-    assert wanted.command.endswith("--through proxy --objects 2 --rate 50")
-    assert all(each.browsing is None and each.objects == 2 for each in wanted.experiments)
-    report, _ = evaluate(wanted, measure=proxied_flows)
-    assert "3GPP2" not in " ".join(report.sections[0].items)
-    assert "Fig. 8" in " ".join(report.sections[0].items)
-
-
-def test_every_sender_is_asked_for_the_same() -> None:
-    """What is drawn depends on the seed alone, and through proxy and server connections begin at the same moments."""
-    through = prepare("table-3", scale=TINY, through="proxy", objects=1, rate=600.0).experiments[0]
-    serving = prepare("table-3", scale=TINY).experiments[0]
-    assert through.fetches()[0] == serving.fetches()[0]
-    assert replace(through, senders=(FS,)).connections() == through.connections()
-
-
-def test_table_2_has_no_proxy() -> None:
-    with pytest.raises(TcpsfError, match="cannot measure Table II through a proxy") as caught:
-        prepare("table-2", through="proxy")
-    assert caught.value.hint
-
-
-def test_time_at_the_client_leaves_idle_times_out() -> None:
-    found = flows(FS, [(0.5, 0, 0, 0.2), (0.7, 1, 0, 0.2), (None, 0, 1, 0.2)]).with_columns(
-        idle_s=pl.Series([0.1, 0.3, 0.0]), size_bytes=pl.Series([9_999, 10_000, 10_001])
-    )
-    busy, server = measure.busy_s(found), measure.server_s(found)
-    assert busy is not None
-    assert busy.value == pytest.approx(0.4)
-    assert server is not None
-    assert server.value == pytest.approx(1.6)
-    assert measure.shorter_than(found, 10_000)["size_bytes"].to_list() == [9_999]
-    assert measure.from_size(found, 10_000)["size_bytes"].to_list() == [10_000, 10_001]
-    assert measure.server_s(found.with_columns(server_s=pl.lit(None, pl.Float64))) is None
 
 
 def test_failures_are_told() -> None:
@@ -483,70 +302,8 @@ def test_a_damaged_file_counts_as_not_there(tmp_path: Path) -> None:
     assert store.load(other) is None
 
 
-def test_every_loss_of_a_path_can_be_told_as_data() -> None:
-    for loss in (PacketLoss(probability=0.1), BurstLoss(probability=0.1, run=2.0)):
-        experiment = Experiment(
-            name="x", latency_ms=1, loss=loss, senders=(FS,), sizes=(1,), rate=1.0, duration_s=1.0
-        )
-        assert json.loads(json.dumps(experiment.to_dict()))["loss"]["kind"] == loss.kind
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("table-3", "--rate", "0"),
-        ("table-3", "--rate", "1e9"),
-        ("table-3", "--loss", "some"),
-        ("table-3", "--through", "server proxy"),
-        ("table-3", "--through", "proxy", "--objects", "0"),
-        ("table-3", "--through", "proxy", "--full", "--rate", "2000"),
-        ("table-2", "--through", "proxy"),
-        ("table-2", "--acks", "no"),
-        ("table-2", "--loss", "per-byte"),
-    ],
-)
-def test_bad_options_are_refused(
-    tcpsf: Callable[..., Answer], tmp_path: Path, words: tuple[str, ...]
-) -> None:
-    answer = tcpsf("reproduce", "smart-framing", *words, "--out", tmp_path / "out")
-    assert answer.status == 2
-    error, hint = answer.err.splitlines()
-    assert error.startswith("error: ")
-    assert hint.startswith("hint: ")
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("words", "name", "rate"),
-    [((), "table-3", 600.0), (("--through", "proxy"), "table-3-proxy", 200.0)],
-)
-def test_what_is_not_said_depends_on_who_has_the_senders(
-    tcpsf: Callable[..., Answer],
-    monkeypatch: pytest.MonkeyPatch,
-    words: tuple[str, ...],
-    name: str,
-    rate: float,
-) -> None:
-    told: dict[str, Any] = {}
-
-    def prepared(which: Any, **options: Any) -> object:
-        told["wanted"] = prepare(which, **options)
-        return prepare(which, **options)
-
-    def made(_make: object, **options: Any) -> None:
-        told.update(options)
-
-    monkeypatch.setattr("tcpsf.cli.testbed.prepare", prepared)
-    monkeypatch.setattr("tcpsf.cli.testbed._make", made)
-    answer = tcpsf("reproduce", "smart-framing", "table-3", *words)
-    assert answer.status == 0, answer.err
-    assert (told["name"], told["out"], told["paths"]) == (name, Path(f"tcpsf-{name}"), 9)
-    assert told["wanted"].rate == rate
-    assert (told["wanted"].experiments[0].browsing is None) == (not words)
-
-
 def test_columns_are_documented() -> None:
-    assert set(measure.COLUMNS) <= set(DOCUMENTED)
+    assert set(estimates.COLUMNS) <= set(DOCUMENTED)
 
 
 def test_the_columns_are_those_of_the_reference_page() -> None:
@@ -568,7 +325,7 @@ def test_table_2_lists_no_assumption_about_table_3() -> None:
 def test_a_note_about_long_means_stands_only_where_there_are_any() -> None:
     from tcpsf.evaluation.exhibit import series
     from tcpsf.evaluation.judge import exact
-    from tcpsf.reproduce.smart_framing.exhibit import UNSTABLE_S, unstable
+    from tcpsf.reproduce.smart_framing.exhibit_parts import UNSTABLE_S, unstable
 
     calm = series("fs", "FS", [0.1, 0.9], [exact(1.0), exact(7.0)])
     assert unstable([calm]) == ()

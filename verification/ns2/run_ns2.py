@@ -175,9 +175,9 @@ def _program() -> str:
 
 def _parse(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     if done.returncode != 0 or not done.stdout.startswith("{"):
-        said = (done.stderr or done.stdout).strip().splitlines()
+        output = (done.stderr or done.stdout).strip().splitlines()
         raise Ns2Error(
-            f"run ns-2: exit status {done.returncode}: {said[0] if said else 'nothing said'}"
+            f"run ns-2: exit status {done.returncode}: {output[0] if output else 'nothing said'}"
         )
     result: dict[str, Any] = json.loads(done.stdout)
     return result

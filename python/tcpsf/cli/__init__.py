@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import click
 
 from tcpsf.cli.app import app
-from tcpsf.cli.output import fill_standard_streams, one_line, plain_output, talk
+from tcpsf.cli.output import fill_standard_streams, one_line, plain_output, print_message
 from tcpsf.cli.signals import WORDS, ending
 from tcpsf.errors import TcpsfError
 
@@ -45,19 +45,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TcpsfError as error:
         return _complain(str(error), error.hint, error.status)
     except click.exceptions.NoArgsIsHelpError as error:
-        talk(error.format_message())
+        print_message(error.format_message())
         return 2
     except click.ClickException as error:
         return _misused(error)
     except KeyboardInterrupt as stopped:
         number = signal.Signals(getattr(stopped, "number", signal.SIGINT))
-        talk(WORDS[number])
+        print_message(WORDS[number])
         return SIGNALLED + number
     return 0
 
 
 def _complain(message: str, hint: str | None, status: int = 2) -> int:
-    talk(f"error: {one_line(message)}" + ("" if hint is None else f"\nhint: {one_line(hint)}"))
+    print_message(
+        f"error: {one_line(message)}" + ("" if hint is None else f"\nhint: {one_line(hint)}")
+    )
     return status
 
 

@@ -45,9 +45,9 @@ SCHEMAS = (
 def _version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
         from tcpsf import __version__
-        from tcpsf.cli.output import say
+        from tcpsf.cli.output import print_result
 
-        say(f"tcpsf {__version__}")
+        print_result(f"tcpsf {__version__}")
         context.exit()
 
 
@@ -88,7 +88,7 @@ def app() -> None:
     places=("sender", "receiver"),
     place="HOST",
     where="Capture at the sender of a flow's data, at the receiver, or at both.  [default: sender]",
-    kept="128",
+    default_bytes="128",
 )
 @force("--out and --pcap")
 def sim(**arguments: Any) -> None:
@@ -137,7 +137,7 @@ def sim(**arguments: Any) -> None:
     places=("inside", "outside"),
     place="END",
     where="Capture inside (at COMMAND's end), outside, or at both ends.  [default: inside]",
-    kept="all",
+    default_bytes="all",
 )
 @click.option(
     "--json",
@@ -185,7 +185,7 @@ def demo(**arguments: Any) -> None:
     lost segment with three senders. It also prints Table I, simulated with two sets of assumptions
     and as published, and writes a page with plots.
     """
-    from tcpsf.cli.reproduce import demo
+    from tcpsf.cli.table_1_command import demo
 
     demo(**arguments)
 
@@ -426,7 +426,7 @@ def schema(name: str) -> None:
 
     For example: tcpsf schema > scenario.schema.json
     """
-    from tcpsf.cli.schema import schema
+    from tcpsf.cli.schema_command import schema
 
     schema(name=name)
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from tcpsf import _core, stats, text
-from tcpsf.cli.files import writing
+from tcpsf.cli.file_checks import writing
 from tcpsf.cli.host import addresses_of, check_files, sender_names
-from tcpsf.cli.output import reason, say
+from tcpsf.cli.output import print_result, reason
 from tcpsf.cli.progress import bar
-from tcpsf.cli.records import Writer, capturing, format_of, plainly, taken
+from tcpsf.cli.records import Writer, capturing, format_of, plain_write_errors, taken
 from tcpsf.cli.signals import Stopped, handling
 from tcpsf.distribution import Distribution
 from tcpsf.errors import OutputError, TcpsfError
@@ -67,7 +67,7 @@ def fetch(
     names = sender_names(senders, settings["alternate"])
     writer_of = None if records is None else format_of(records)
     with _Body(out) as body, contextlib.ExitStack() as stack:
-        with plainly("fetch"), _writing_body(out):
+        with plain_write_errors("fetch"), _writing_body(out):
             client = _core.Fetch(
                 remote=remote,
                 authority=authority,
@@ -88,7 +88,7 @@ def fetch(
         rows, stopped = _rows(client, requests, writer, pcap, out)
         stack.close()
         found = _summary(rows, url=url, address=client.address, requests=requests)
-        say(json_format.dumps(found) if json else as_text(found))
+        print_result(json_format.dumps(found) if json else as_text(found))
         if stopped is not None:
             raise Stopped(stopped)
         if writer is not None:
@@ -177,7 +177,7 @@ def _writing_body(path: Path | None) -> Iterator[None]:
 
 
 class _Status:
-    """The progress bar as a `Line`, which other output can follow."""
+    """The progress bar as a `StatusLine`, which other output can follow."""
 
     def end(self) -> None:
         """Do nothing, because the bar is drawn again below other output."""
@@ -194,11 +194,11 @@ def _rows(
 
     frames: list[pl.DataFrame] = []
     ended = 0
-    asked: list[int] = []
+    signals: list[int] = []
 
-    def hear(number: int, _frame: FrameType | None) -> None:
+    def count_signal(number: int, _frame: FrameType | None) -> None:
         # An exception here could lose rows that have been taken from the client and not written.
-        asked.append(number)
+        signals.append(number)
 
     def take(move: Callable[[Progress], None] | None) -> None:
         nonlocal ended
@@ -217,20 +217,24 @@ def _rows(
         if move is not None:
             move(Progress(done=ended / requests, finished=ended, runs=requests))
 
-    with handling(hear), bar("fetching", unit="requests") as move, plainly("fetch"):
-        while not asked and not client.is_done:
+    with (
+        handling(count_signal),
+        bar("fetching", unit="requests") as move,
+        plain_write_errors("fetch"),
+    ):
+        while not signals and not client.is_done:
             client.run(milliseconds=SLICE_MS)
             take(move)
         client.stop()
         end = client.now_s + CLOSING_S
-        while len(asked) < 2 and not client.is_closed and client.now_s < end:
+        while len(signals) < 2 and not client.is_closed and client.now_s < end:
             client.run(milliseconds=SLICE_MS)
         client.abort()
         take(move)
         if pcap is not None:
             with capturing(pcap, _Status()):
                 client.finish_capture()
-    return pl.concat(frames), asked[0] if asked else None
+    return pl.concat(frames), signals[0] if signals else None
 
 
 def _summary(rows: pl.DataFrame, *, url: str, address: str, requests: int) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from types import FrameType
 from typing import Any
 
 from tcpsf import _core
-from tcpsf.cli.files import refuse_if_taken, writing
-from tcpsf.cli.output import say, talk
-from tcpsf.cli.records import Writer, capturing, format_of, plainly, taken
+from tcpsf.cli.file_checks import refuse_if_taken, writing
+from tcpsf.cli.output import print_message, print_result
+from tcpsf.cli.records import Writer, capturing, format_of, plain_write_errors, taken
 from tcpsf.cli.signals import handling
 from tcpsf.errors import TcpsfError
 
@@ -29,7 +29,7 @@ SLICE_MS = 200
 def serve(
     *, folder: Path, addresses: Sequence[str], port: int, idle_timeout: str | None, **options: Any
 ) -> None:
-    """Serve files until Ctrl-C."""
+    """Serve the files of a folder over HTTP until a signal stops the host."""
     options["settings"] = {
         "addresses": list(addresses),
         "port": port,
@@ -42,7 +42,7 @@ def serve(
 def proxy(
     *, listen: Sequence[str], upstream: str, idle_timeout: str | None, **options: Any
 ) -> None:
-    """Relay connections until Ctrl-C."""
+    """Relay connections to an upstream server until a signal stops the host."""
     addresses, port = _listening(listen)
     options["settings"] = {
         "addresses": addresses,
@@ -69,7 +69,7 @@ def _run(
     names = sender_names(senders, alternate)
     check_files({"--records": records, "--pcap": pcap}, printed="the addresses", replace=force)
     writer_of = None if records is None else format_of(records)
-    with plainly(task):
+    with plain_write_errors(task):
         host = _core.Host(
             **settings, senders=names, alternate=alternate, records=writer_of is not None, **limits
         )
@@ -78,16 +78,16 @@ def _run(
                 host.capture(str(pcap))
     line = _StatusLine()
     # From here on, a signal lets connections finish, and no rows are lost.
-    asked = _Asked()
-    with handling(asked.hear), contextlib.ExitStack() as stack:
+    stop = _StopRequests()
+    with handling(stop.count), contextlib.ExitStack() as stack:
         writer = (
             None
             if records is None or writer_of is None
             else stack.enter_context(writer_of(records))
         )
         _announce(host, task, settings["port"], json=json)
-        with plainly(task):
-            _until_stopped(host, asked, grace, writer, line, pcap)
+        with plain_write_errors(task):
+            _until_stopped(host, stop, grace, writer, line, pcap)
         line.end()
         if pcap is not None:
             with capturing(pcap, line):
@@ -128,21 +128,21 @@ def check_files(files: Mapping[str, Path | None], *, printed: str, replace: bool
             refuse_if_taken(option, path, replace=replace)
 
 
-class _Asked:
+class _StopRequests:
     """Counter of the signals that request the host to stop."""
 
     def __init__(self) -> None:
-        self.times = 0
+        self.signals = 0
 
-    def hear(self, _number: int, _frame: FrameType | None) -> None:
+    def count(self, _number: int, _frame: FrameType | None) -> None:
         """Count a signal."""
         # An exception here could lose rows that have been taken from the host and not yet written.
-        self.times += 1
+        self.signals += 1
 
 
 def _until_stopped(
     host: _core.Host,
-    asked: _Asked,
+    stop: _StopRequests,
     grace: float,
     writer: Writer | None,
     line: _StatusLine,
@@ -166,11 +166,11 @@ def _until_stopped(
                 host.check_capture()
         line.show(host)
 
-    while not asked.times:
+    while not stop.signals:
         work()
     host.stop()
     end = host.now_s + grace
-    while asked.times == 1 and not host.is_stopped and host.now_s < end:
+    while stop.signals == 1 and not host.is_stopped and host.now_s < end:
         work()
     host.abort()
     take()
@@ -189,10 +189,10 @@ def _announce(host: _core.Host, task: str, port: int, *, json: bool) -> None:
             "port": port,
             "device": host.device,
         }
-        say(json_format.dumps(begun))
+        print_result(json_format.dumps(begun))
     else:
-        say("\n".join(urls))
-        talk(f"Serving on device {host.device}. Press Ctrl-C to stop.")
+        print_result("\n".join(urls))
+        print_message(f"Serving on device {host.device}. Press Ctrl-C to stop.")
 
 
 def _url(address: str, port: int, *, scheme: str) -> str:
@@ -206,7 +206,7 @@ def _url(address: str, port: int, *, scheme: str) -> str:
 def _sum_up(host: _core.Host, task: str, *, json: bool) -> None:
     counters = dict(host.counters())
     if json:
-        say(
+        print_result(
             json_format.dumps(
                 {"event": "summary", "task": task, "duration_s": round(host.now_s, 3), **counters}
             )
@@ -214,7 +214,7 @@ def _sum_up(host: _core.Host, task: str, *, json: bool) -> None:
         return
     width = max(len(name) for name in counters)
     shown = {name: count for name, count in counters.items() if count}
-    say(
+    print_result(
         "\n".join(
             f"{name.replace('_', ' '):<{width}} {count:>14,}" for name, count in shown.items()
         )

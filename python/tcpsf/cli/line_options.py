@@ -86,5 +86,5 @@ def _three(name: str, metavar: str, text: str) -> Option:
     )
 
 
-line_options = together(*(_three(name, *told) for name, told in LINE_OPTIONS.items()))
+line_options = together(*(_three(name, *details) for name, details in LINE_OPTIONS.items()))
 """Decorator that adds the options of both directions, and hidden ones of each direction."""

@@ -12,12 +12,12 @@ from typing import Any, Literal
 import click
 
 from tcpsf import _core
-from tcpsf.cli.files import refuse_if_taken, writing
+from tcpsf.cli.file_checks import refuse_if_taken, writing
 from tcpsf.cli.line_options import LINE_OPTIONS
-from tcpsf.cli.output import talk
+from tcpsf.cli.output import print_message
 from tcpsf.errors import TcpsfError
-from tcpsf.pcap import plainly, staged
-from tcpsf.report import link as report
+from tcpsf.pcap import plain_write_errors, staged
+from tcpsf.report import link_output as report
 from tcpsf.scenario import Scenario
 from tcpsf.staging import partial_file
 
@@ -59,7 +59,7 @@ def command(
         capture = None
         if pcap is not None:
             staging = stack.enter_context(staged(pcap, replace=force))
-            stack.enter_context(plainly(pcap))
+            stack.enter_context(plain_write_errors(pcap))
             capture = (str(staging), pcap_at or "inside", pcap_bytes or WHOLE)
         with _plain_errors():
             emulation = _core.Emulation(
@@ -68,7 +68,7 @@ def command(
                 up=_template("up", directions),
                 down=_template("down", directions),
             )
-            talk(report.ends(emulation.ends))
+            print_message(report.ends(emulation.ends))
             found = json_format.loads(
                 emulation.run(list(command), outside=other_end, capture=capture)
             )
@@ -78,9 +78,9 @@ def command(
                     json_format.dumps(report.as_dict(found, settings)) + "\n", encoding="utf-8"
                 )
     if statistics is None:
-        talk(report.as_text(found))
+        print_message(report.as_text(found))
     elif (ended := report.outside_ended(found)) is not None:
-        talk(ended)
+        print_message(ended)
     raise click.exceptions.Exit(found["exit_status"])
 
 

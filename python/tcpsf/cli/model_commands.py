@@ -9,7 +9,15 @@ from typing import Any
 import click
 
 from tcpsf.cli.options import FOLDER, InOrder, as_json, force, out
-from tcpsf.cli.quantities import ByteRate, Bytes, Counts, Probabilities, Probability, Seconds, Sizes
+from tcpsf.cli.quantities import (
+    ByteRate,
+    Bytes,
+    CountList,
+    Probabilities,
+    Probability,
+    Seconds,
+    SizeList,
+)
 
 
 class Law(click.ParamType[str | float]):
@@ -29,26 +37,34 @@ class Law(click.ParamType[str | float]):
             )
 
 
-def _seconds(name: str, default: str, told: str) -> Callable[..., Any]:
+def _seconds(name: str, default: str, help_text: str) -> Callable[..., Any]:
     return click.option(
-        name, type=Seconds(), metavar="TIME", default=default, show_default=True, help=told
+        name, type=Seconds(), metavar="TIME", default=default, show_default=True, help=help_text
     )
 
 
-def _number(name: str, default: float, told: str) -> Callable[..., Any]:
+def _number(name: str, default: float, help_text: str) -> Callable[..., Any]:
     return click.option(
-        name, type=float, metavar="X", default=default, show_default=f"{default:g}", help=told
+        name, type=float, metavar="X", default=default, show_default=f"{default:g}", help=help_text
     )
 
 
-def _bytes(name: str, default: int, told: str, *more: str) -> Callable[..., Any]:
+def _bytes(name: str, default: int, help_text: str, *more: str) -> Callable[..., Any]:
     return click.option(
-        name, *more, type=Bytes(), metavar="SIZE", default=default, show_default=True, help=told
+        name,
+        *more,
+        type=Bytes(),
+        metavar="SIZE",
+        default=default,
+        show_default=True,
+        help=help_text,
     )
 
 
-def _count(name: str, default: int, told: str) -> Callable[..., Any]:
-    return click.option(name, type=int, metavar="N", default=default, show_default=True, help=told)
+def _count(name: str, default: int, help_text: str) -> Callable[..., Any]:
+    return click.option(
+        name, type=int, metavar="N", default=default, show_default=True, help=help_text
+    )
 
 
 def _losses(default: str) -> Callable[..., Any]:
@@ -87,7 +103,7 @@ def model() -> None:
 
 
 def _show(sheet: str, arguments: Mapping[str, Any]) -> None:
-    from tcpsf.cli import model as work
+    from tcpsf.cli import closed_model as work
     from tcpsf.report import model_sheets
 
     make = work.best_framing if sheet == "best_framing" else getattr(model_sheets, sheet)
@@ -174,7 +190,7 @@ def smart_framing(context: click.Context, /, *, chain: bool, **arguments: Any) -
     if not chain:
         _show("smart_framing", arguments)
         return
-    from tcpsf.cli import model as work
+    from tcpsf.cli import closed_model as work
 
     chosen = context.get_parameter_source("loss") is click.core.ParameterSource.COMMANDLINE
     work.chains(chosen=chosen, line=_line(), **arguments)
@@ -183,7 +199,7 @@ def smart_framing(context: click.Context, /, *, chain: bool, **arguments: Any) -
 @model.command("short-flow")
 @click.option(
     "--size",
-    type=Sizes(),
+    type=SizeList(),
     metavar="SIZE,...",
     default="1000,10000,32000,128000",
     show_default=True,
@@ -246,7 +262,7 @@ def mathis(**arguments: Any) -> None:
 @model.command("packet-discard")
 @click.option(
     "--window",
-    type=Counts(least=LEAST_WINDOW, most=MOST_WINDOW),
+    type=CountList(least=LEAST_WINDOW, most=MOST_WINDOW),
     metavar="W,...",
     default="4:16",
     show_default=True,
@@ -254,7 +270,7 @@ def mathis(**arguments: Any) -> None:
 )
 @click.option(
     "--lost",
-    type=Counts(least=0, most=MOST_WINDOW, empty=True),
+    type=CountList(least=0, most=MOST_WINDOW, empty=True),
     metavar="I,...",
     default="",
     help="A single pattern: indexes of the lost segments in the window, from 0.",
@@ -339,6 +355,6 @@ def report(**arguments: Any) -> None:
 
     The page also has the papers' conclusions, each with a verdict.
     """
-    from tcpsf.cli import model as work
+    from tcpsf.cli import closed_model as work
 
     work.report(line=_line(), **arguments)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from tcpsf.cli.output import say
+from tcpsf.cli.output import print_result
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 """Type of a decorator that adds an option to a command."""
@@ -97,11 +97,11 @@ def out(text: str) -> Option:
     return click.option("--out", type=FOLDER, metavar="DIR", help=text)
 
 
-def pcap(text: str, *, places: Sequence[str], place: str, where: str, kept: str) -> Option:
+def pcap(text: str, *, places: Sequence[str], place: str, where: str, default_bytes: str) -> Option:
     """Make the options of a capture: the file, the vantage point, and the bytes of each packet.
 
     ``places`` are the vantage points, ``place`` is the metavariable, ``where`` the help text of
-    `--pcap-at`, and ``kept`` the default of `--pcap-bytes` as the help shows it.
+    `--pcap-at`, and ``default_bytes`` the default of `--pcap-bytes` as the help shows it.
     """
     return together(
         click.option("--pcap", type=FOLDER, metavar="FILE", help=text),
@@ -110,7 +110,7 @@ def pcap(text: str, *, places: Sequence[str], place: str, where: str, kept: str)
             "--pcap-bytes",
             type=click.IntRange(min=80, max=262_144),
             metavar="N",
-            help=f"Bytes of each packet that --pcap writes.  [default: {kept}]",
+            help=f"Bytes of each packet that --pcap writes.  [default: {default_bytes}]",
         ),
     )
 
@@ -122,7 +122,7 @@ class Command(click.Command):
     """
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        """Return the help option, which prints with `say`."""
+        """Return the help option, which prints with `print_result`."""
         option = super().get_help_option(ctx)
         if option is not None:
             option.callback = _show_help
@@ -131,7 +131,7 @@ class Command(click.Command):
 
 def _show_help(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
-        say(context.get_help())
+        print_result(context.get_help())
         context.exit()
 
 

@@ -49,12 +49,12 @@ def fill_standard_streams() -> None:
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
 
 
-def say(text: str) -> None:
-    """Print a result."""
-    say_all((text,))
+def print_result(text: str) -> None:
+    """Print a result to standard output."""
+    print_pieces((text,))
 
 
-def say_all(pieces: Iterable[str]) -> None:
+def print_pieces(pieces: Iterable[str]) -> None:
     """Print a result in pieces, and flush it so that later messages appear after it."""
     with plain_output():
         sys.stdout.writelines(pieces)
@@ -76,7 +76,7 @@ def plain_output() -> Iterator[None]:
             ) from None
 
 
-def talk(text: str) -> None:
+def print_message(text: str) -> None:
     """Print a message to standard error. A failure to print it is ignored."""
     try:
         sys.stderr.write(text + "\n")
@@ -107,7 +107,7 @@ def one_line(text: str) -> str:
 
 
 def put_json(path: Path, data: Any) -> None:
-    """Write plain data as JSON."""
+    """Write plain data to a file as JSON, with indentation and a final line break."""
     path.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
 
 
@@ -141,20 +141,24 @@ class Workshop:
     results themselves are complete or absent: `MARK` is written last and removed first.
     """
 
-    KEPT = ".runs"
+    RUNS_FOLDER = ".runs"
 
     def __init__(self, target: Path, *, replace: bool) -> None:
         self._target = target
         with self._plain_errors():
-            if target.is_dir() and not (target / MARK).exists() and (target / self.KEPT).is_dir():
+            if (
+                target.is_dir()
+                and not (target / MARK).exists()
+                and (target / self.RUNS_FOLDER).is_dir()
+            ):
                 return  # an interrupted attempt
             _refuse_if_taken(target, replace=replace)
             target.mkdir(parents=True, exist_ok=True)
 
     @property
-    def kept(self) -> Path:
+    def runs_folder(self) -> Path:
         """Folder of the finished runs that an interrupted command left."""
-        return self._target / self.KEPT
+        return self._target / self.RUNS_FOLDER
 
     @contextlib.contextmanager
     def work(self, kind: str, count: int) -> Iterator[Callable[[int], None]]:
@@ -166,15 +170,15 @@ class Workshop:
 
         def found(there: int) -> None:
             again = f", {there} of them already finished" if there else ""
-            talk(f"{count} {kind}{again}")
+            print_message(f"{count} {kind}{again}")
 
         try:
             with self._plain_errors():
-                self.kept.mkdir(exist_ok=True)
-                with shared_folder(self.kept):
+                self.runs_folder.mkdir(exist_ok=True)
+                with shared_folder(self.runs_folder):
                     yield found
         except KeyboardInterrupt:
-            talk(
+            print_message(
                 f"finished {kind} are kept in `{self._target}`; "
                 "run the same command again to continue"
             )

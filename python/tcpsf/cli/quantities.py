@@ -109,7 +109,7 @@ class Probabilities(_List):
         super().__init__(_probability, "0.01,5%")
 
 
-class Sizes(_List):
+class SizeList(_List):
     """Sizes such as 1000,10kB."""
 
     name = "sizes"
@@ -118,7 +118,7 @@ class Sizes(_List):
         super().__init__(_bytes, "1000,10kB")
 
 
-class Counts(_List):
+class CountList(_List):
     """Integers from ``least`` to ``most``, such as 4,8 or 4:16, which is 4 to 16."""
 
     name = "numbers"

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
 from tcpsf import _core
-from tcpsf.cli.files import writing
-from tcpsf.cli.output import reason, talk
+from tcpsf.cli.file_checks import writing
+from tcpsf.cli.output import print_message, reason
 from tcpsf.errors import OutputError, TcpsfError
 from tcpsf.staging import partial_file
 
@@ -24,15 +24,15 @@ class Source(Protocol):
     """A host that provides rows about connections or requests that have ended."""
 
     def take_records(self) -> _core.Table:
-        """Return the rows since the last call."""
+        """Return the rows of connections that have ended since the last call."""
         ...
 
 
-class Line(Protocol):
+class StatusLine(Protocol):
     """A status line, which has to be ended before other output is printed."""
 
     def end(self) -> None:
-        """End the line."""
+        """End the status line with a line break, so that other output begins on a new line."""
         ...
 
 
@@ -42,30 +42,32 @@ class Losses:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lost = 0
-        self._kept = 0
+        self._written = 0
         self._reason: str | None = None
         self._warned = False
 
     def note(self, error: OSError, *, lost: int) -> None:
-        """Count rows as lost."""
+        """Count rows that could not be written because of an error."""
         self._lost += lost
         self._reason = reason(error)
 
     def keep(self, rows: int) -> None:
-        """Count rows as written."""
-        self._kept += rows
+        """Count rows that were written."""
+        self._written += rows
 
-    def warn(self, line: Line) -> None:
+    def warn(self, line: StatusLine) -> None:
         """Print a warning if rows have been lost, but only once."""
         if self._reason is not None and not self._warned:
             self._warned = True
             line.end()
-            talk(f"warning: cannot write `{self._path}`: {self._reason}. Records are being lost.")
+            print_message(
+                f"warning: cannot write `{self._path}`: {self._reason}. Records are being lost."
+            )
 
     def check(self) -> None:
         """Raise `OutputError` if rows have been lost."""
         if self._reason is not None:
-            total = self._lost + self._kept
+            total = self._lost + self._written
             raise OutputError(
                 f"{self._lost:,} of {total:,} records are lost: "
                 f"cannot write `{self._path}`: {self._reason}",
@@ -79,7 +81,7 @@ class Writer(Protocol):
     losses: Losses
 
     def write(self, frame: pl.DataFrame) -> None:
-        """Write rows."""
+        """Write the rows of a frame, or count them as lost if that fails."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -186,20 +188,20 @@ def taken(source: Source) -> pl.DataFrame:
 
 
 @contextlib.contextmanager
-def capturing(path: Path, line: Line) -> Iterator[None]:
+def capturing(path: Path, line: StatusLine) -> Iterator[None]:
     """Print a warning if the capture's file cannot be written. The host continues without it."""
     try:
         yield
     except OSError as error:
         line.end()
-        talk(
+        print_message(
             f"warning: cannot write `{path}`: {reason(error)}. "
             "The capture has stopped; its file is incomplete."
         )
 
 
 @contextlib.contextmanager
-def plainly(task: str) -> Iterator[None]:
+def plain_write_errors(task: str) -> Iterator[None]:
     """Convert errors of the host to `TcpsfError`."""
     try:
         yield

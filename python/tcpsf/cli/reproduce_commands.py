@@ -94,7 +94,7 @@ def smart_framing(context: click.Context, /, **arguments: Any) -> None:
     draft. Each point has its 95 % confidence interval, and each claim of the papers a verdict.
     """
     if context.invoked_subcommand is None:
-        from tcpsf.cli.evaluation import smart_framing
+        from tcpsf.cli.paper_report import smart_framing
 
         smart_framing(**arguments)
         return
@@ -127,7 +127,7 @@ def table_1(**arguments: Any) -> None:
     The table has columns for Classic TCP, VS-TCP-SF and FS-TCP-SF. Each cell has its 95 %
     confidence interval and the published value.
     """
-    from tcpsf.cli.reproduce import table_1
+    from tcpsf.cli.table_1_command import table_1
 
     table_1(**arguments)
 
@@ -159,7 +159,7 @@ def everything(**arguments: Any) -> None:
     links every figure and table, with the verdicts on the claims that are based on it. It also
     lists reports that were not run, with the reason.
     """
-    from tcpsf.cli.everything import command
+    from tcpsf.cli.all_reports import command
 
     command(**arguments)
 
@@ -182,7 +182,7 @@ def packet_discard(**arguments: Any) -> None:
     interval over start times, and each claim of the paper a verdict. The report also shows how
     the results depend on choices that the paper does not state.
     """
-    from tcpsf.cli.evaluation import packet_discard
+    from tcpsf.cli.paper_report import packet_discard
 
     packet_discard(**arguments)
 
@@ -205,7 +205,7 @@ def santa_cruz(**arguments: Any) -> None:
     over time. Each claim of the paper has a verdict. The report also has cases that the paper left
     as future work.
     """
-    from tcpsf.cli.evaluation import santa_cruz
+    from tcpsf.cli.paper_report import santa_cruz
 
     santa_cruz(**arguments)
 
@@ -270,7 +270,7 @@ def table_2(**arguments: Any) -> None:
     10 Kbytes. The clients use this machine's kernel, over emulated paths. The command needs root,
     or your own user and network namespaces.
     """
-    from tcpsf.cli.testbed import tables
+    from tcpsf.cli.live_report import tables
 
     tables("table-2", **arguments)
 
@@ -317,7 +317,7 @@ def table_3(**arguments: Any) -> None:
     and FS-TCP-SF in alternation. The report also has the draft's table of fast recoveries. The
     command needs root, or your own user and network namespaces.
     """
-    from tcpsf.cli.testbed import tables
+    from tcpsf.cli.live_report import tables
 
     tables("table-3", **arguments)
 
@@ -346,7 +346,7 @@ def short_flows(context: click.Context, /, **arguments: Any) -> None:
     Figs. 17 to 20 are measured by the command `live`.
     """
     if context.invoked_subcommand is None:
-        from tcpsf.cli.evaluation import short_flows
+        from tcpsf.cli.paper_report import short_flows
 
         short_flows(**arguments)
         return
@@ -371,6 +371,6 @@ def short_flows_live(**arguments: Any) -> None:
     times with the closed-form models. The command needs root, or your own user and network
     namespaces.
     """
-    from tcpsf.cli.testbed import short_flows
+    from tcpsf.cli.live_report import short_flows
 
     short_flows(**arguments)

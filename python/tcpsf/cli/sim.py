@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from tcpsf.cli.output import MARK, reason, results_folder, say, say_all, talk
+from tcpsf.cli.output import MARK, print_message, print_pieces, print_result, reason, results_folder
 from tcpsf.cli.progress import bar
 from tcpsf.cli.setting import changed, parsed
 from tcpsf.cli.spool import Spool
 from tcpsf.cli.tables import TableWriter
 from tcpsf.errors import ScenarioError, TcpsfError
 from tcpsf.pcap import Pcap, standard_output
-from tcpsf.report import sim as report
+from tcpsf.report import sim_output as report
 from tcpsf.runs import Job, Progress, checked_seed, results_of
 from tcpsf.scenario import Scenario
 from tcpsf.summary import RunSummary, SummaryFold
@@ -63,9 +63,11 @@ def command(
             if folder is not None:
                 _write(folder, found, seeds)
         if json:
-            say_all(found.as_json(seeds))
+            print_pieces(found.as_json(seeds))
         else:
-            (talk if to_stdout else say)(report.as_text(found.summed, seeds=seeds))
+            (print_message if to_stdout else print_result)(
+                report.as_text(found.summed, seeds=seeds)
+            )
 
 
 class _Found:

@@ -32,7 +32,7 @@ class Spool:
         self._file.close()
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Append a row."""
+        """Append a row; rows beyond the memory limit are written to a temporary file."""
         with _plain_errors():
             self._file.write(json.dumps(row).encode() + b"\n")
 

@@ -13,7 +13,8 @@ from tcpsf import text
 from tcpsf.evaluation.data import OWN, Conclusion, Section
 
 if TYPE_CHECKING:
-    from tcpsf.evaluation.judge import Finding, Verdict
+    from tcpsf.evaluation.judge import Finding
+    from tcpsf.evaluation.ranges import Verdict
 
 CAUSES = 3
 """Maximum number of causes that a sentence names."""
@@ -39,7 +40,7 @@ def counted(findings: Sequence[Finding], verdict: Verdict) -> int:
 
 
 def is_own(finding: Finding) -> bool:
-    """Whether the claim is in no paper."""
+    """Whether the claim is this project's, not a paper's."""
     return finding.source == OWN
 
 
@@ -61,8 +62,8 @@ def _found(findings: Sequence[Finding], headline: Sequence[str]) -> str:
     if published:
         hold = counted(published, "holds")
         noun = text.count(len(published), "published claim")
-        told = f"{hold or 'None'} of the {noun} tested {'holds' if hold == 1 else 'hold'}"
-        parts.append(_with_examples(told, published, "holds", headline))
+        sentence = f"{hold or 'None'} of the {noun} tested {'holds' if hold == 1 else 'hold'}"
+        parts.append(_with_examples(sentence, published, "holds", headline))
     if own:
         verdicts = ", ".join(
             f"{counted(own, verdict)} {word}"
@@ -70,8 +71,8 @@ def _found(findings: Sequence[Finding], headline: Sequence[str]) -> str:
             if counted(own, verdict) or verdict == "holds"
         )
         parts.append(f"of {text.count(len(own), 'check')} of our own {verdicts}")
-    told = "; ".join(parts) + "."
-    return told[0].upper() + told[1:]
+    sentence = "; ".join(parts) + "."
+    return sentence[0].upper() + sentence[1:]
 
 
 _OWN_WORDS: dict[Verdict, str] = {
@@ -91,13 +92,13 @@ def _not_reproduced(sections: Sequence[Section], headline: Sequence[str]) -> str
             if left
             else "No published claim fails, and none is undecided."
         )
-    told = f"{text.count(failed, 'published claim')} {'does' if failed == 1 else 'do'} not hold"
+    sentence = f"{text.count(failed, 'published claim')} {'does' if failed == 1 else 'do'} not hold"
     counts = [(section, _failures(section)) for section in sections if _published(section)]
     if len(counts) > 1 and failed > 1:
         most, number = max(counts, key=lambda pair: pair[1])
-        told += f" ({number} of them in “{most.title}”)"
-    told = _with_examples(told, published, "does not hold", headline)
-    return f"{told}; {left}." if left else f"{told}."
+        sentence += f" ({number} of them in “{most.title}”)"
+    sentence = _with_examples(sentence, published, "does not hold", headline)
+    return f"{sentence}; {left}." if left else f"{sentence}."
 
 
 def _published(section: Section) -> list[Finding]:
@@ -109,7 +110,7 @@ def _failures(section: Section) -> int:
 
 
 def _with_examples(
-    told: str, findings: Sequence[Finding], verdict: Verdict, headline: Sequence[str]
+    sentence: str, findings: Sequence[Finding], verdict: Verdict, headline: Sequence[str]
 ) -> str:
     chosen = [
         finding
@@ -121,7 +122,7 @@ def _with_examples(
         f"“{finding.claim}” (paper: {finding.published}; tcpsf: {finding.ours})"
         for finding in chosen[:QUOTED]
     ]
-    return f"{told}, among them {' and '.join(quoted)}" if quoted else told
+    return f"{sentence}, among them {' and '.join(quoted)}" if quoted else sentence
 
 
 def _why(sections: Sequence[Section]) -> str:
@@ -140,8 +141,8 @@ def _why(sections: Sequence[Section]) -> str:
         parts[CAUSES:] = ["the sections give further causes"]
     if unknown:
         parts.append(f"no cause is known of the differences in {_listed(unknown)}")
-    told = "; ".join(parts)
-    return f"As far as is known, {told}." if causes else f"{told[0].upper()}{told[1:]}."
+    sentence = "; ".join(parts)
+    return f"As far as is known, {sentence}." if causes else f"{sentence[0].upper()}{sentence[1:]}."
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -48,7 +48,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point(Plain):
-    """One point that this project computed."""
+    """One point of a figure, computed by this project."""
 
     x: float | str
     """Position on the axis; text for a category: a chunk size, a class, a variant."""
@@ -112,7 +112,7 @@ class Figure(Plain):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableCell(Plain):
-    """This project's value and the paper's."""
+    """Cell of a table: this project's value and the paper's."""
 
     ours: stats.Estimate | None
     published: float | None
@@ -183,7 +183,7 @@ class Conclusion(Plain):
 
     @property
     def sentences(self) -> tuple[str, str, str]:
-        """All three sentences, in order."""
+        """Sentences on what was found, on what was not reproduced, and on the causes."""
         return (self.found, self.not_reproduced, self.why)
 
 
@@ -235,7 +235,7 @@ class Shown(Plain):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report(Plain):
-    """A complete report."""
+    """A report: its conclusion, its sections and its provenance."""
 
     title: str
     conclusion: Conclusion

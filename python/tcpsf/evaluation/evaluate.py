@@ -19,7 +19,7 @@ from tcpsf.runs import Progress
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Text above the figures of a section."""
+    """Title and text above the figures of a report's section."""
 
     key: str
     title: str

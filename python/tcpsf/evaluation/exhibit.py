@@ -45,7 +45,7 @@ def series(
     published: tuple[PublishedPoint, ...] = (),
     style: Literal["line", "step", "bar", "point"] = "line",
 ) -> Series:
-    """Points joined by a line."""
+    """Return the series of a figure with points at ``x`` and ``y``, joined by a line."""
     points = tuple(Point(x=at, y=value) for at, value in zip(x, y, strict=True))
     return Series(key=key, label=label, points=points, published=published, style=style)
 
@@ -58,5 +58,5 @@ def bars(
     *,
     published: tuple[PublishedPoint, ...] = (),
 ) -> Series:
-    """Points whose abscissa is a category."""
+    """Return the series of a figure with one bar for each category ``x``."""
     return series(key, label, x, y, published=published, style="bar")

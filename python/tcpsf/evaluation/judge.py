@@ -10,16 +10,13 @@ the interval on which the verdict rests.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tcpsf import stats, text
+from tcpsf import stats
+from tcpsf.evaluation.ranges import Range, Verdict, number, shown
 from tcpsf.intervals import Ends, Same
-
-Verdict = Literal["holds", "does not hold", "undecided"]
-"""``undecided``: the test's interval contains the threshold, or there are too few observations."""
 
 Kind = Literal["value", "interval", "every point", "some point", "most points", "count"]
 """Basis of a verdict.
@@ -116,68 +113,6 @@ def finding(*, key: str, claim: str, source: str, published: str, judged: Judged
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The values that a claim allows."""
-
-    low: float = -math.inf
-    high: float = math.inf
-    closed: bool = False
-    """Whether the ends themselves are allowed."""
-
-    def verdict(
-        self, found: stats.Estimate | None, confidence: float = stats.CONFIDENCE
-    ) -> Verdict:
-        """Judge by the whole interval, or by the value if it has no spread."""
-        if found is None or found.spread is None:
-            return "undecided"
-        if not found.random:
-            return "holds" if self._allows(found.value) else "does not hold"
-        low, high = found.spread.interval(found.value, confidence)
-        if self._allows(low) and self._allows(high):
-            return "holds"
-        return "does not hold" if high < self.low or low > self.high else "undecided"
-
-    def _allows(self, value: float) -> bool:
-        return self.low <= value <= self.high if self.closed else self.low < value < self.high
-
-    def told(self, verdict: Verdict, unit: str) -> str:
-        """Describe where an interval with this verdict lies."""
-        if verdict == "holds":
-            return "is " + self.place(unit)
-        if verdict == "does not hold":
-            return "is " + self._place("below", "above", "outside", unit)
-        if math.isinf(self.low) or math.isinf(self.high):
-            return f"contains {_number(self.low if math.isfinite(self.low) else self.high, unit)}"
-        return f"is partly inside and partly outside {_number(self.low, '')} to {_number(self.high, unit)}"
-
-    def ends(self, interval: Ends, unit: str) -> str:
-        """Format an interval by its ends.
-
-        The number of digits is large enough to show on which side of the thresholds the ends are.
-        """
-        thresholds = [end for end in (self.low, self.high) if math.isfinite(end)]
-        digits = _decimals(unit)
-        while digits < MOST_DIGITS and any(
-            (round(end, digits) > at, round(end, digits) < at) != (end > at, end < at)
-            for end in interval
-            for at in thresholds
-        ):
-            digits += 1
-        return ends(interval, unit, digits)
-
-    def place(self, unit: str) -> str:
-        """Describe the values that the claim allows."""
-        return self._place("above", "below", "within", unit)
-
-    def _place(self, over: str, under: str, between: str, unit: str) -> str:
-        if math.isinf(self.high):
-            return f"{over} {_number(self.low, unit)}"
-        if math.isinf(self.low):
-            return f"{under} {_number(self.high, unit)}"
-        return f"{between} {_number(self.low, '')} to {_number(self.high, unit)}"
-
-
 def above(estimate: stats.Estimate | None, threshold: float) -> Verdict:
     """Judge ``value > threshold`` by the whole interval."""
     return Range(low=threshold).verdict(estimate)
@@ -227,7 +162,9 @@ def _one(found: stats.Estimate | None, allowed: Range, unit: str) -> Judged:
     if interval is None:
         wording = f"{_runs(found)} no interval, so the value is no evidence; more runs would give an interval."
         return Judged(found, verdict, ours, Test(kind="interval", wording=wording))
-    wording = f"The 95 % interval, {allowed.ends(interval, unit)}, {allowed.told(verdict, unit)}."
+    wording = (
+        f"The 95 % interval, {allowed.ends(interval, unit)}, {allowed.describe(verdict, unit)}."
+    )
     if verdict == "undecided":
         wording += f" {MORE}"
     return Judged(
@@ -375,8 +312,8 @@ def _all_wording(
     if interval is None:
         return f"{_runs(worst)} no interval at {where}, so nothing is decided; more runs would give one."
     open_ = "undecided " if verdict == "undecided" else ""
-    told = f"{allowed.ends(interval, unit)}{_widened(count)}, {allowed.told(verdict, unit)}"
-    wording = f"The {extreme} {open_}value is at {where}: its interval, {told}."
+    position = f"{allowed.ends(interval, unit)}{_widened(count)}, {allowed.describe(verdict, unit)}"
+    wording = f"The {extreme} {open_}value is at {where}: its interval, {position}."
     return f"{wording} {MORE}" if verdict == "undecided" else wording
 
 
@@ -451,8 +388,8 @@ def _some(points: Points, allowed: Range, rank: Callable[[stats.Estimate], float
         if interval is None:
             wording = f"The value at {where} is {allowed.place('')}. {_no_spread(best)}"
         else:
-            told = f"{allowed.ends(interval, '')}{_widened(count)}, is {allowed.place('')}"
-            wording = f"The interval at {where}, {told}."
+            position = f"{allowed.ends(interval, '')}{_widened(count)}, is {allowed.place('')}"
+            wording = f"The interval at {where}, {position}."
         test = Test(
             kind="some point",
             wording=wording,
@@ -468,7 +405,7 @@ def _some(points: Points, allowed: Range, rank: Callable[[stats.Estimate], float
         and all(allowed.verdict(f) == "does not hold" for f in seen.values())
     )
     if nowhere:
-        wording = f"{_each(count, '95 % interval')} {allowed.told('does not hold', '')}."
+        wording = f"{_each(count, '95 % interval')} {allowed.describe('does not hold', '')}."
     elif not seen:
         wording = f"{_unseen(points)}, so nothing is decided."
     else:
@@ -520,64 +457,16 @@ def is_exactly(value: float, published: float, *, within: float, unit: str) -> J
     """
     near = abs(value - published) <= within
     allowed = "" if within == 0 else f"within {within:g} of "
-    told = f"is {'' if near else 'not '}{allowed}{_number(published, unit)}"
-    wording = f"The value, {_number(value, unit)}, {told}. Nothing is random."
-    return by_value(value, "holds" if near else "does not hold", _number(value, unit), wording)
+    position = f"is {'' if near else 'not '}{allowed}{number(published, unit)}"
+    wording = f"The value, {number(value, unit)}, {position}. Nothing is random."
+    return by_value(value, "holds" if near else "does not hold", number(value, unit), wording)
 
 
 def by_value(value: float, verdict: Verdict, ours: str, wording: str) -> Judged:
-    """Judge by a deterministic number."""
+    """Make the judgment of a claim about a deterministic number."""
     return Judged(exact(value), verdict, ours, Test(kind="value", wording=wording, random=False))
 
 
 def exact(value: float) -> stats.Estimate:
-    """An estimate from a deterministic value."""
+    """Return a deterministic value as an estimate without spread."""
     return stats.Estimate(value, Same(), 1)
-
-
-DIGITS = (("percentage points", 1), ("%", 1), ("s", 3))
-"""Decimals of a value whose unit begins with this word; other units have two."""
-
-MOST_DIGITS = 9
-"""Largest number of decimals, however near an end is to a threshold."""
-
-
-def shown(estimate: stats.Estimate | None, unit: str, confidence: float = stats.CONFIDENCE) -> str:
-    """Format a value with its interval and unit.
-
-    >>> shown(exact(0.12345), "s"), shown(None, "s")
-    ('0.123 s', 'no data')
-    """
-    if estimate is None:
-        return "no data"
-    digits = _decimals(unit)
-    interval = estimate.interval_at(confidence)
-    value = text.plain(estimate.value, digits)
-    if interval is None:
-        return f"{value} {unit}".rstrip()
-    if stats.symmetric(estimate.value, interval):
-        half, least = interval[1] - estimate.value, math.pow(10.0, -digits)
-        told = text.plain(half, digits) if half >= least / 2.0 else f"<{text.plain(least, digits)}"
-        return f"{value} ± {told} {unit}".rstrip()
-    return f"{value} {ends(interval, unit)}"
-
-
-def ends(interval: Ends, unit: str, digits: int | None = None) -> str:
-    """Format an interval by its ends.
-
-    >>> ends((0.0, 12.34), "%")
-    '[0.0, 12.3] %'
-    """
-    digits = _decimals(unit) if digits is None else digits
-    return f"[{text.plain(interval[0], digits)}, {text.plain(interval[1], digits)}] {unit}".rstrip()
-
-
-def _decimals(unit: str) -> int:
-    return next(
-        (digits for word, digits in DIGITS if unit == word or unit.startswith(f"{word} ")), 2
-    )
-
-
-def _number(value: float, unit: str) -> str:
-    rounded = float(f"{value:.4g}")
-    return f"{text.short(rounded)} {unit}".rstrip()

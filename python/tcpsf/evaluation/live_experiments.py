@@ -18,9 +18,9 @@ from tcpsf.runs import Progress
 
 if TYPE_CHECKING:
     from tcpsf.live.experiment import Experiment
-    from tcpsf.live.result import Live, LiveStore
+    from tcpsf.live.experiment_result import Live, LiveStore
 
-Told = Callable[[Progress], None]
+ReportProgress = Callable[[Progress], None]
 
 
 class Measure(Protocol):
@@ -32,7 +32,7 @@ class Measure(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The start time of the measurement."""
+    """Start time of a measurement, by the calendar and by a monotonic clock."""
 
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
     clock_s: float = field(default_factory=time.monotonic)
@@ -61,7 +61,7 @@ def measured(
     *,
     measure: Measure,
     store: LiveStore | None = None,
-    progress: Told | None = None,
+    progress: ReportProgress | None = None,
     found: Callable[[int], None] | None = None,
 ) -> dict[str, Live]:
     """Run the experiments that ``store`` does not have, and return the results of all by name.
@@ -75,26 +75,26 @@ def measured(
         found(len(lives))
     missing = [each for each in experiments if each.name not in lives]
     for number, experiment in enumerate(missing):
-        live = measure(experiment, progress=_told(progress, missing, number))
+        live = measure(experiment, progress=_overall(progress, missing, number))
         if store is not None:
             store.save(live)
         lives[experiment.name] = live
     return {each.name: lives[each.name] for each in experiments}
 
 
-def _told(
-    progress: Told | None, missing: Sequence[Experiment], number: int
+def _overall(
+    progress: ReportProgress | None, missing: Sequence[Experiment], number: int
 ) -> Callable[[float], None]:
     """Convert the progress of one experiment into the progress of all."""
     total = sum(each.duration_s for each in missing)
     before = sum(each.duration_s for each in missing[:number])
 
-    def tell(share: float) -> None:
+    def report(share: float) -> None:
         if progress is not None:
             done = (before + share * missing[number].duration_s) / total
             progress(Progress(done=done, finished=number, runs=len(missing)))
 
-    return tell
+    return report
 
 
 def _span(experiments: Sequence[Experiment]) -> str:
@@ -110,37 +110,96 @@ def counted(value: float) -> stats.Estimate:
 
 def conditions(lives: Mapping[str, Live]) -> Section:
     """Return the downloads, the actions of the emulator, and the errors."""
-    import polars as pl
+    counts = {name: _Counts.of(live) for name, live in lives.items()}
+    fetches = sum(each.fetches for each in counts.values())
+    wrong = sum(each.wrong for each in counts.values())
+    failed = sum(each.failed for each in counts.values())
+    missed = sum(each.missed for each in counts.values())
+    offered = sum(each.offered for each in counts.values())
+    compared = sum(each.compared_bytes for each in counts.values())
+    return Section(
+        key="conditions",
+        title="Conditions of the measurement",
+        text=(
+            f"{text.count(compared, 'byte')} of {text.count(fetches, 'fetch', 'fetches')} compared with the files.",
+        ),
+        tables=(_conditions_table(lives, counts),),
+        findings=tuple(
+            judge.finding(
+                key=key, claim=claim, source=OWN, published="", judged=judge.is_none(bad, of)
+            )
+            for key, claim, bad, of in (
+                (
+                    "every-byte",
+                    "Every byte that a client received is equal to that of the file",
+                    wrong,
+                    fetches,
+                ),
+                ("no-failure", "Every fetch completed", failed, fetches),
+                (
+                    "no-packet-missed",
+                    "The emulator was fast enough: it missed no packet",
+                    missed,
+                    missed + offered,
+                ),
+            )
+        ),
+    )
 
-    rows = []
-    fetches = failed = wrong = compared = unseen = offered = 0
-    for name, live in lives.items():
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Counts:
+    """Counts of the fetches and packets of one experiment."""
+
+    fetches: int
+    failed: int
+    wrong: int
+    """Fetches with bytes that are not those of the file."""
+    reasons: Sequence[tuple[str, int]]
+    """Reasons of failures and their numbers, the most frequent first."""
+    compared_bytes: int
+    missed: int
+    """Packets that the emulator did not read, in both directions."""
+    offered: int
+    """Packets that the emulator was offered, in both directions."""
+
+    @classmethod
+    def of(cls, live: Live) -> _Counts:
+        import polars as pl
+
         flows = live.flows
         bad = flows.filter(pl.col("failure") != "")
-        reasons = bad["failure"].value_counts(sort=True).rows()
-        fetches += flows.height
-        failed += bad.height
-        wrong += bad.filter(pl.col("failure") == "wrong bytes").height
-        compared += int(flows["received_bytes"].sum())
         down, up = live.link["down"], live.link["up"]
-        missed = down["missed_packets"] + up["missed_packets"]
-        unseen += missed
-        offered += down["offered_packets"] + up["offered_packets"]
+        return cls(
+            fetches=flows.height,
+            failed=bad.height,
+            wrong=bad.filter(pl.col("failure") == "wrong bytes").height,
+            reasons=bad["failure"].value_counts(sort=True).rows(),
+            compared_bytes=int(flows["received_bytes"].sum()),
+            missed=down["missed_packets"] + up["missed_packets"],
+            offered=down["offered_packets"] + up["offered_packets"],
+        )
+
+
+def _conditions_table(lives: Mapping[str, Live], counts: Mapping[str, _Counts]) -> Table:
+    rows = []
+    for name, live in lives.items():
+        down, of_path = live.link["down"], counts[name]
         rows.append(
             Row(
                 label=name,
                 cells=(
-                    TableCell(ours=counted(flows.height), published=None),
+                    TableCell(ours=counted(of_path.fetches), published=None),
                     TableCell(ours=counted(int(live.answered["segments"].sum())), published=None),
                     TableCell(ours=lost(down), published=None, unit="%"),
                     _microseconds(down, "timing_error_median_s"),
                     _microseconds(down, "timing_error_p99_s"),
-                    TableCell(ours=counted(missed), published=None),
-                    ", ".join(f"{count} × {why}" for why, count in reasons) or "none",
+                    TableCell(ours=counted(of_path.missed), published=None),
+                    ", ".join(f"{count} × {why}" for why, count in of_path.reasons) or "none",
                 ),
             )
         )
-    table = Table(
+    return Table(
         key="conditions",
         title="Conditions of the measurement",
         source=OWN,
@@ -160,34 +219,6 @@ def conditions(lives: Mapping[str, Live]) -> Section:
         ),
         rows=tuple(rows),
     )
-    return Section(
-        key="conditions",
-        title="Conditions of the measurement",
-        text=(
-            f"{text.count(compared, 'byte')} of {text.count(fetches, 'fetch', 'fetches')} compared with the files.",
-        ),
-        tables=(table,),
-        findings=tuple(
-            judge.finding(
-                key=key, claim=claim, source=OWN, published="", judged=judge.is_none(bad, of)
-            )
-            for key, claim, bad, of in (
-                (
-                    "every-byte",
-                    "Every byte that a client received is equal to that of the file",
-                    wrong,
-                    fetches,
-                ),
-                ("no-failure", "Every fetch completed", failed, fetches),
-                (
-                    "no-packet-missed",
-                    "The emulator was fast enough: it missed no packet",
-                    unseen,
-                    unseen + offered,
-                ),
-            )
-        ),
-    )
 
 
 def lost(down: Mapping[str, Any]) -> stats.Estimate | None:
@@ -197,5 +228,7 @@ def lost(down: Mapping[str, Any]) -> stats.Estimate | None:
 
 
 def _microseconds(down: Mapping[str, Any], key: str) -> TableCell:
-    told = down[key]
-    return TableCell(ours=None if told is None else counted(1e6 * told), published=None, unit="µs")
+    seconds = down[key]
+    return TableCell(
+        ours=None if seconds is None else counted(1e6 * seconds), published=None, unit="µs"
+    )

@@ -61,7 +61,7 @@ class Plan:
 
 
 class Runs:
-    """Finished runs, by case."""
+    """Finished runs of an evaluation, by case."""
 
     def __init__(self, plan: Plan, runs: Mapping[str, RunSummary]) -> None:
         self._plan = plan

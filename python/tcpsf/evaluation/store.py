@@ -49,7 +49,7 @@ class Store:
         return RunSummary(provenance=provenance, groups=groups, links=links, watched=watched)
 
     def save(self, key: str, summary: RunSummary) -> None:
-        """Store a run."""
+        """Store the summary of a run under its key."""
         run = {
             "groups": [_entry(group, totals) for group, totals in summary.groups.items()],
             "links": summary.links,
@@ -92,13 +92,13 @@ class StoringFold:
         self._key = key
 
     def add(self, batch: Batch) -> None:
-        """Add rows."""
+        """Add the rows of a batch to the sums and to the watches."""
         self._inner.add(batch)
         for watch in self._watches.values():
             watch.add(batch)
 
     def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> RunSummary:
-        """Store the sums and return them."""
+        """Finish the sums of a run, store them, and return them."""
         watched = {
             name: watch.finish(links=links, provenance=provenance)
             for name, watch in self._watches.items()

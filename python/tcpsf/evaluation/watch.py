@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delays:
-    """One-way delays of the data of a workload that the scenario traces.
+    """One-state delays of the data of a workload that the scenario traces.
 
     A delay lasts from the first transmission of a packet's data until the receiver can deliver them
     in order to the application. Without loss it is the packet's one-way delay through the network.
@@ -27,26 +27,26 @@ class Delays:
 
     @property
     def name(self) -> str:
-        """Key of the data."""
+        """Key of the data in `RunSummary.watched`."""
         return f"delays of {self.workload}"
 
     @property
     def version(self) -> str:
-        """Return a text that identifies the data."""
+        """Text that identifies what the data depend on, apart from the run."""
         return "1"
 
     def fold(self) -> _DelayFold:
-        """Return the fold of a new run."""
+        """Return a new fold, which collects the data of one run."""
         return _DelayFold(self.workload)
 
     def of(self, run: RunSummary) -> Delay:
-        """Return the stored delays of a run."""
+        """Return the delay statistics that were stored of a run."""
         return Delay(**run.watched[self.name])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delay:
-    """Delay statistics of one run."""
+    """Statistics of the one-way delays of one run's data packets."""
 
     arrived_packets: int
     """Data packets that arrived, including retransmissions."""
@@ -59,7 +59,7 @@ class Delay:
 
 
 @dataclass(slots=True)
-class _Way:
+class _UndeliveredData:
     """Data of one flow that are sent and not yet delivered."""
 
     sent: list[tuple[int, float]] = field(default_factory=list)
@@ -80,7 +80,7 @@ class _Way:
 class _DelayFold:
     def __init__(self, workload: str) -> None:
         self._workload = workload
-        self._ways: dict[int, _Way] = {}
+        self._flows: dict[int, _UndeliveredData] = {}
         self._packets = 0
         self._bytes = 0
         self._delays: list[float] = []
@@ -94,22 +94,22 @@ class _DelayFold:
             pl.col("payload_bytes") > 0,
         ).select("time_s", "flow", pl.col("event").cast(pl.String), "seq", "payload_bytes")
         for time_s, flow, event, seq, length in data.rows():
-            way = self._ways.setdefault(flow, _Way())
-            if event == "sent" and seq + length > way.highest:
-                way.sent.append((seq + length, time_s))
-                way.highest = seq + length
+            state = self._flows.setdefault(flow, _UndeliveredData())
+            if event == "sent" and seq + length > state.highest:
+                state.sent.append((seq + length, time_s))
+                state.highest = seq + length
             elif event == "arrived":
                 self._packets += 1
                 self._bytes += length
-                self._arrived(way, seq, seq + length, time_s)
+                self._arrived(state, seq, seq + length, time_s)
 
-    def _arrived(self, way: _Way, first: int, past: int, time_s: float) -> None:
-        heapq.heappush(way.early, (first, past))
-        while way.early and way.early[0][0] <= way.next:
-            way.next = max(way.next, heapq.heappop(way.early)[1])
-        while way.handed_over < len(way.sent) and way.sent[way.handed_over][0] <= way.next:
-            self._delays.append(time_s - way.sent[way.handed_over][1])
-            way.handed_over += 1
+    def _arrived(self, data: _UndeliveredData, first: int, past: int, time_s: float) -> None:
+        heapq.heappush(data.early, (first, past))
+        while data.early and data.early[0][0] <= data.next:
+            data.next = max(data.next, heapq.heappop(data.early)[1])
+        while data.handed_over < len(data.sent) and data.sent[data.handed_over][0] <= data.next:
+            self._delays.append(time_s - data.sent[data.handed_over][1])
+            data.handed_over += 1
 
     def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> dict[str, Any]:  # noqa: ARG002 (a fold's)
         count = len(self._delays)
@@ -141,24 +141,24 @@ class Rows:
 
     @property
     def name(self) -> str:
-        """Key of the data."""
+        """Key of the data in `RunSummary.watched`."""
         return f"rows of {self.table}"
 
     @property
     def version(self) -> str:
-        """Return a text that identifies the data."""
+        """Text that identifies what the data depend on, apart from the run."""
         return repr((self.columns, self.where))
 
     def fold(self) -> _RowsFold:
-        """Return the fold of a new run."""
+        """Return a new fold, which collects the data of one run."""
         return _RowsFold(self)
 
     def of(self, run: RunSummary) -> list[dict[str, Any]]:
         """Return a run's rows, in the order of the table."""
-        kept = run.watched[self.name]
+        stored = run.watched[self.name]
         return [
             dict(zip(self.columns, row, strict=True))
-            for row in zip(*(kept[name] for name in self.columns), strict=True)
+            for row in zip(*(stored[name] for name in self.columns), strict=True)
         ]
 
     def curve(
@@ -169,9 +169,9 @@ class Rows:
         quantity: str,
     ) -> Iterator[tuple[float, float]]:
         """Yield times and values of one quantity of one object, from the table ``samples``."""
-        kept = run.watched[self.name]
+        stored = run.watched[self.name]
         for at, what, which, value in zip(
-            kept["time_s"], kept["object"], kept["quantity"], kept["value"], strict=True
+            stored["time_s"], stored["object"], stored["quantity"], stored["value"], strict=True
         ):
             if what == object and which == quantity:
                 yield at, value
@@ -180,7 +180,7 @@ class Rows:
 class _RowsFold:
     def __init__(self, of: Rows) -> None:
         self._of = of
-        self._kept: dict[str, list[Any]] = {name: [] for name in of.columns}
+        self._values: dict[str, list[Any]] = {name: [] for name in of.columns}
 
     def add(self, batch: Batch) -> None:
         import polars as pl
@@ -188,8 +188,8 @@ class _RowsFold:
         frame: pl.DataFrame = getattr(batch, self._of.table)
         for name, texts in self._of.where:
             frame = frame.filter(pl.col(name).cast(pl.String).is_in(texts))
-        for name, values in self._kept.items():
+        for name, values in self._values.items():
             values += frame[name].to_list()
 
     def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> dict[str, list[Any]]:  # noqa: ARG002
-        return self._kept
+        return self._values

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpsf.errors import TcpsfError
-from tcpsf.live.clients import MOST, Plan, write_files
+from tcpsf.live.clients import MOST, FetchPlan, write_files
 from tcpsf.live.experiment import Experiment, PathLoss
+from tcpsf.live.experiment_result import DOCUMENTED, Live
 from tcpsf.live.inside import COMMANDS, end
 from tcpsf.live.kernel import Serving
-from tcpsf.live.result import DOCUMENTED, Live
 from tcpsf.live.sessions import Connections
 from tcpsf.scenario import BurstLoss, ByteLoss, LinearLoss, PacketLoss
 from tcpsf.staging import temporary_folder
@@ -51,7 +51,7 @@ RECORDS = "records.parquet"
 STATISTICS = "link.json"
 SERVING = "serving.json"
 KERNEL_RECORDS = "records.jsonl"
-KERNEL_TOLD = "kernel.json"
+KERNEL_SETTINGS = "kernel.json"
 READY = "ready"
 SERVER = "server"
 """Name of the log of the process with the senders."""
@@ -97,8 +97,8 @@ def measure(experiment: Experiment, *, progress: Callable[[float], None]) -> Liv
             finally:
                 end(inside)
         if inside.returncode:
-            told = (folder / "inside.err").read_text(encoding="utf-8", errors="replace")
-            raise _error(told, inside.returncode)
+            errors = (folder / "inside.err").read_text(encoding="utf-8", errors="replace")
+            raise _error(errors, inside.returncode)
         live = _read(experiment, folder)
     progress(1.0)
     return live
@@ -108,13 +108,13 @@ def _inside(argument: str) -> list[str]:
     return [sys.executable, "-m", "tcpsf.live.inside", argument]
 
 
-def _error(told: str, status: int) -> TcpsfError:
+def _error(errors: str, status: int) -> TcpsfError:
     """Return the error that the first process of the network has printed."""
     try:
-        said = json.loads(told)
-        return TcpsfError(said["error"], hint=said["hint"])
+        report = json.loads(errors)
+        return TcpsfError(report["error"], hint=report["hint"])
     except (ValueError, KeyError, TypeError):
-        last = told.strip().splitlines()[-1:] or [f"no output, exit status {status}"]
+        last = errors.strip().splitlines()[-1:] or [f"no output, exit status {status}"]
         return TcpsfError(f"cannot measure: the experiment's network ended: {last[0]}")
 
 
@@ -130,7 +130,7 @@ def _prepare(experiment: Experiment, connections: Connections, folder: Path) -> 
     files.mkdir()
     write_files([size for each in connections.sizes for size in each], files)
     kernel, browsing = experiment.kernel, experiment.browsing
-    plan = Plan(
+    plan = FetchPlan(
         address=ADDRESS if kernel is None else "",
         port=PORT,
         starts_s=connections.starts_s,
@@ -138,7 +138,7 @@ def _prepare(experiment: Experiment, connections: Connections, folder: Path) -> 
         parsing_s=connections.parsing_s,
         opens=connections.opens,
         linger_s=None if browsing is None else browsing.linger_s,
-        patience_s=experiment.patience_s,
+        fetch_timeout_s=experiment.fetch_timeout_s,
         delayed_acks=experiment.acks == "delayed",
         progress=str(folder / PROGRESS),
         receive_buffer=experiment.receive_buffer,
@@ -169,7 +169,7 @@ def _serving(experiment: Experiment, most: int, folder: Path) -> Serving:
         congestion="reno" if kernel is None else kernel.congestion,
         initial_window=None if kernel is None else kernel.initial_window,
         records=str(folder / KERNEL_RECORDS),
-        told=str(folder / KERNEL_TOLD),
+        settings_path=str(folder / KERNEL_SETTINGS),
         ready=str(folder / READY),
     )
 
@@ -270,7 +270,7 @@ def _read(experiment: Experiment, folder: Path) -> Live:
         experiment=experiment,
         flows=flows.select(list(DOCUMENTED)),
         link=_last_line(folder / STATISTICS),
-        server=_last_line(folder / (f"{SERVER}.out" if ours else KERNEL_TOLD)),
+        server=_last_line(folder / (f"{SERVER}.out" if ours else KERNEL_SETTINGS)),
     )
 
 

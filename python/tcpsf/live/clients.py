@@ -1,6 +1,6 @@
 """Clients with the kernel's TCP: concurrent HTTP fetches, with a comparison of every byte.
 
-``python -m tcpsf.live.clients PLAN OUT`` reads a plan (`Plan` as JSON), makes its fetches and
+``python -m tcpsf.live.clients PLAN OUT`` reads a plan (`FetchPlan` as JSON), makes its fetches and
 writes a line of JSON for each fetch to OUT. Each fetch binds its own port, which identifies the
 server's record of the same connection.
 """
@@ -34,7 +34,7 @@ MOST = 65_536 - FIRST_PORT
 LONGEST_HEAD = 16_384
 """Maximum length of a response's header in bytes."""
 
-TOLD_EVERY_S = 0.2
+PROGRESS_EVERY_S = 0.2
 AT_ONCE = 256
 """Number of files whose content is kept in memory; other content is generated again."""
 
@@ -46,7 +46,7 @@ OUTSIDE = "TCPSF_LINK_OUTSIDE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class FetchPlan:
     """The fetches of a run, with their times and settings."""
 
     address: str
@@ -62,7 +62,7 @@ class Plan:
 
     The name of a file contains its size.
     """
-    patience_s: float
+    fetch_timeout_s: float
     """Time limit of a connection in seconds."""
     delayed_acks: bool
     """Whether the kernel delays acknowledgments from the start (``TCP_QUICKACK`` off)."""
@@ -86,12 +86,12 @@ class Plan:
     """
 
     @classmethod
-    def from_json(cls, text: str) -> Plan:
+    def from_json(cls, text: str) -> FetchPlan:
         """Return the plan that `to_json` has converted."""
         return cls(**json.loads(text))
 
     def to_json(self) -> str:
-        """Return the plan as JSON."""
+        """Return the plan as text that `from_json` reads."""
         return json.dumps(asdict(self))
 
 
@@ -145,7 +145,7 @@ def file_name(size: int) -> str:
 
 
 def write_files(sizes: Sequence[int], folder: Path) -> None:
-    """Write the files for the server."""
+    """Write one file of each size to the server's folder."""
     for size in set(sizes):
         (folder / file_name(size)).write_bytes(content(size))
 
@@ -153,12 +153,12 @@ def write_files(sizes: Sequence[int], folder: Path) -> None:
 class _Connection:
     """State of an active fetch."""
 
-    __slots__ = ("begun", "deadline", "files", "head", "idle_from", "place", "socket", "told")
+    __slots__ = ("begun", "deadline", "fetch", "files", "head", "idle_from", "place", "socket")
 
     def __init__(
-        self, told: Fetch, begun: float, deadline: float, one: socket.socket, files: Sequence[int]
+        self, fetch: Fetch, begun: float, deadline: float, one: socket.socket, files: Sequence[int]
     ) -> None:
-        self.told = told
+        self.fetch = fetch
         self.begun = begun
         self.deadline = deadline
         self.socket = one
@@ -175,7 +175,7 @@ class _Connection:
 class Clients:
     """The clients of a plan, with one thread and one epoll, without blocking."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: FetchPlan) -> None:
         self._plan = plan
         self._address = plan.address or os.environ[OUTSIDE]
         self._poll = select.epoll()
@@ -200,7 +200,7 @@ class Clients:
             for number, start_s in enumerate(plan.starts_s)
             if start_s is not None
         )
-        told = 0.0
+        reported_s = 0.0
         try:
             while starts or self._open or self._later:
                 now = time.monotonic()
@@ -209,12 +209,12 @@ class Clients:
                 while self._later and self._later[0][0] <= now:
                     heapq.heappop(self._later)[2]()
                 self._give_up(now)
-                if now - told > TOLD_EVERY_S:
-                    told = now
+                if now - reported_s > PROGRESS_EVERY_S:
+                    reported_s = now
                     os.pwrite(progress, b"%-20d" % len(self._ended), 0)
                 due = [each[0][0] for each in (starts, self._later) if each]
                 for handle, events in self._poll.poll(
-                    max(0.0, min([TOLD_EVERY_S, *(at - now for at in due)]))
+                    max(0.0, min([PROGRESS_EVERY_S, *(at - now for at in due)]))
                 ):
                     self._serve(self._open[handle], events)
             os.pwrite(progress, b"%-20d" % len(self._ended), 0)
@@ -241,24 +241,24 @@ class Clients:
     def _start(self, number: int) -> None:
         plan = self._plan
         now = time.monotonic()
-        told = self._fetch(number, now)
+        fetch = self._fetch(number, now)
         one = socket.socket(
             socket.AF_INET6 if ":" in self._address else socket.AF_INET, socket.SOCK_STREAM
         )
         one.setblocking(False)
         try:
-            told.client_port = self._bind(one)
+            fetch.client_port = self._bind(one)
         except OSError as error:
             one.close()
-            told.failure = f"bind: {error.strerror}"
-            self._note_end(told, opened=False)
+            fetch.failure = f"bind: {error.strerror}"
+            self._note_end(fetch, opened=False)
             return
         if plan.receive_buffer is not None:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, plan.receive_buffer)
         one.connect_ex(
             (self._address, plan.port)
         )  # the socket becomes writable when the result is known
-        connection = _Connection(told, now, now + plan.patience_s, one, plan.sizes[number])
+        connection = _Connection(fetch, now, now + plan.fetch_timeout_s, one, plan.sizes[number])
         self._open[one.fileno()] = connection
         self._by_start.append(connection)
         self._poll.register(one.fileno(), select.EPOLLOUT)
@@ -278,14 +278,14 @@ class Clients:
                 return port
 
     def _serve(self, connection: _Connection, events: int) -> None:
-        told = connection.told
-        if told.connect_s is None:
+        fetch = connection.fetch
+        if fetch.connect_s is None:
             refused = connection.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if refused:
                 self._end(connection, f"connect: {os.strerror(refused)}")
                 return
             if events & select.EPOLLOUT:
-                self._ask(connection)
+                self._send_request(connection)
             return
         try:
             count = connection.socket.recv_into(self._buffer)
@@ -293,21 +293,21 @@ class Clients:
             return
         except OSError as error:
             self._end(
-                connection, "" if told.completion_s is not None else f"receive: {error.strerror}"
+                connection, "" if fetch.completion_s is not None else f"receive: {error.strerror}"
             )
             return
         if count == 0:
             self._end(
-                connection, "" if told.completion_s is not None else "closed before all was there"
+                connection, "" if fetch.completion_s is not None else "closed before all was there"
             )
             return
         failure = self._take(connection, memoryview(self._buffer)[:count])
         if failure:
             self._end(connection, failure)
 
-    def _ask(self, connection: _Connection) -> None:
-        told = connection.told
-        told.connect_s = time.monotonic() - connection.begun
+    def _send_request(self, connection: _Connection) -> None:
+        fetch = connection.fetch
+        fetch.connect_s = time.monotonic() - connection.begun
         if self._plan.delayed_acks:
             connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
         failure = self._request(connection)
@@ -331,9 +331,9 @@ class Clients:
 
     def _take(self, connection: _Connection, chunk: memoryview) -> str:
         """Compare received bytes with the expected ones. Return the error, or an empty text."""
-        told = connection.told
-        if told.first_byte_s is None:
-            told.first_byte_s = time.monotonic() - connection.begun
+        fetch = connection.fetch
+        if fetch.first_byte_s is None:
+            fetch.first_byte_s = time.monotonic() - connection.begun
         if connection.head is not None:
             if not connection.files:
                 return "wrong bytes"  # bytes after the last response
@@ -344,22 +344,22 @@ class Clients:
             failure = _wrong_head(bytes(connection.head[:end]), connection.files[0])
             if failure:
                 return failure
-            told.head_bytes += end + 4
+            fetch.head_bytes += end + 4
             chunk = memoryview(bytes(connection.head[end + 4 :]))
             connection.head = None
         place = connection.place
         if chunk != content(connection.files[0])[place : place + len(chunk)]:
             return "wrong bytes"
-        told.received_bytes += len(chunk)
+        fetch.received_bytes += len(chunk)
         connection.place += len(chunk)
         if connection.place < connection.files[0]:
             return ""
         connection.files.popleft()
         connection.head, connection.place = bytearray(), 0
         parsing_s = 0.0
-        if len(connection.files) + 1 == told.objects:
-            parsing_s = self._plan.parsing_s[told.fetch] if self._plan.parsing_s else 0.0
-            for other in self._opens(told.fetch):
+        if len(connection.files) + 1 == fetch.objects:
+            parsing_s = self._plan.parsing_s[fetch.fetch] if self._plan.parsing_s else 0.0
+            for other in self._opens(fetch.fetch):
                 self._do_later(parsing_s, functools.partial(self._start, other))
         if connection.files:
             if parsing_s == 0.0:
@@ -367,9 +367,9 @@ class Clients:
             connection.idle_from = time.monotonic()
             self._do_later(parsing_s, functools.partial(self._go_on, connection))
             return ""
-        told.completion_s = time.monotonic() - connection.begun
+        fetch.completion_s = time.monotonic() - connection.begun
         seen = tcp_info.read(connection.socket)
-        told.window_bytes, told.segment_bytes = seen.window_bytes, seen.received_segment_bytes
+        fetch.window_bytes, fetch.segment_bytes = seen.window_bytes, seen.received_segment_bytes
         if self._plan.linger_s is not None:
             self._do_later(self._plan.linger_s, functools.partial(self._close, connection))
         return ""
@@ -381,7 +381,7 @@ class Clients:
         """Send the request after an idle time."""
         if connection.socket.fileno() < 0:
             return  # it has ended in the meantime
-        connection.told.idle_s += time.monotonic() - connection.idle_from
+        connection.fetch.idle_s += time.monotonic() - connection.idle_from
         failure = self._request(connection)
         if failure:
             self._end(connection, failure)
@@ -398,27 +398,27 @@ class Clients:
             if connection.socket.fileno() >= 0:
                 self._end(
                     connection,
-                    "" if connection.told.completion_s is not None else "out of patience",
+                    "" if connection.fetch.completion_s is not None else "out of patience",
                 )
         while self._by_start and self._by_start[0].socket.fileno() < 0:
             self._by_start.popleft()
 
     def _end(self, connection: _Connection, failure: str) -> None:
-        connection.told.failure = failure
+        connection.fetch.failure = failure
         self._poll.unregister(connection.socket.fileno())
         del self._open[connection.socket.fileno()]
         connection.socket.close()
-        self._note_end(connection.told, opened=len(connection.files) < connection.told.objects)
+        self._note_end(connection.fetch, opened=len(connection.files) < connection.fetch.objects)
 
-    def _note_end(self, told: Fetch, *, opened: bool) -> None:
+    def _note_end(self, fetch: Fetch, *, opened: bool) -> None:
         """Record the result of a connection.
 
         Without ``opened``, its first file is missing, and the connections that depend on this file
         are recorded as failed.
         """
-        self._ended.append(told)
+        self._ended.append(fetch)
         if not opened:
-            for other in self._opens(told.fetch):
+            for other in self._opens(fetch.fetch):
                 never = self._fetch(other, time.monotonic())
                 never.failure = "not begun: its page did not come"
                 self._note_end(never, opened=False)
@@ -456,8 +456,8 @@ def _is_ready(file: Path) -> bool:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make the fetches of a plan."""
-    plan = Plan.from_json(Path(arguments[0]).read_text(encoding="utf-8"))
+    """Make the fetches of a plan and write a row for each of them."""
+    plan = FetchPlan.from_json(Path(arguments[0]).read_text(encoding="utf-8"))
     raise_file_limit(len(plan.sizes))
     if plan.ready is not None and not _is_ready(Path(plan.ready)):
         sys.stderr.write(f"error: the server did not accept connections within {READY_S:g} s\n")

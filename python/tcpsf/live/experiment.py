@@ -51,7 +51,7 @@ DELAYED_ACK = "40ms"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """This machine's own TCP as the sender."""
+    """Settings of this machine's own TCP as the sender."""
 
     congestion: str = "reno"
     """Congestion control, by the kernel's name."""
@@ -60,7 +60,7 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        """Name of the kernel among the senders."""
+        """Name of the kernel's TCP in the column ``variant``."""
         return f"kernel {self.congestion} / iw={self.initial_window}"
 
 
@@ -91,7 +91,7 @@ class Experiment:
     """Connections, or sessions with `browsing`, that start per second in a Poisson process."""
     duration_s: float
     """Time in seconds during which connections start."""
-    patience_s: float = 30.0
+    fetch_timeout_s: float = 30.0
     """Time limit of a connection in seconds."""
     objects: int = 1
     """Number of files that a connection fetches, one after the other."""
@@ -134,7 +134,7 @@ class Experiment:
         for what, value in (
             ("rate", self.rate),
             ("duration_s", self.duration_s),
-            ("patience_s", self.patience_s),
+            ("fetch_timeout_s", self.fetch_timeout_s),
         ):
             if not 0.0 < value < float("inf"):
                 raise TcpsfError(f"{where}: `{what}` is {value:g}", hint="it must be above 0")
@@ -191,8 +191,10 @@ class Experiment:
         """Return plain data for JSON."""
         losses = {"loss": self.loss, "loss_up": self.loss_up}
         sizes = self.sizes
+        # JSON has had this name of a field since the first release.
+        names = {"fetch_timeout_s": "patience_s"}
         return {
-            **asdict(self),
+            **{names.get(name, name): value for name, value in asdict(self).items()},
             **{name: each and {"kind": each.kind, **asdict(each)} for name, each in losses.items()},
             "sizes": {"from": sizes[0], "to": sizes[-1]} if isinstance(sizes, range) else sizes,
         }

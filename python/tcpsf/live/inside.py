@@ -33,7 +33,7 @@ FAILED = 3
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the experiment in a folder."""
+    """Run the commands of the experiment that a folder describes."""
     signal.signal(signal.SIGTERM, _leave)
     die_with_parent()
     with contextlib.suppress(OSError):  # an unprivileged user is not allowed to
@@ -53,27 +53,27 @@ def _leave(_number: int, _frame: object) -> NoReturn:
 
 
 def _run(folder: Path) -> None:
-    told = json.loads((folder / COMMANDS).read_text(encoding="utf-8"))
+    commands = json.loads((folder / COMMANDS).read_text(encoding="utf-8"))
     with contextlib.ExitStack() as upstream:
-        if told["upstream"] is not None:
+        if commands["upstream"] is not None:
             turn_loopback_on()
-            upstream.enter_context(_server(told["upstream"], folder, signal.SIGTERM))
-        if told["server"] is None:  # the link runs the server
-            _fetch(told["link"], folder)
+            upstream.enter_context(_server(commands["upstream"], folder, signal.SIGTERM))
+        if commands["server"] is None:  # the link runs the server
+            _fetch(commands["link"], folder)
             return
-        with _server(told["server"], folder, signal.SIGINT):
-            _fetch(told["link"], folder)
+        with _server(commands["server"], folder, signal.SIGINT):
+            _fetch(commands["link"], folder)
 
 
 @contextlib.contextmanager
-def _server(told: Mapping[str, Any], folder: Path, farewell: signal.Signals) -> Iterator[None]:
+def _server(commands: Mapping[str, Any], folder: Path, farewell: signal.Signals) -> Iterator[None]:
     """Run a server during the block, and end it by the signal ``farewell``.
 
     Raises `TcpsfError` if the server does not start, or does not end with status 0.
     """
-    what, log = told["what"], folder / told["log"]
-    with _process(told["command"], log) as server:
-        _wait_for(told["address"], told["port"], server, what, log)
+    what, log = commands["what"], folder / commands["log"]
+    with _process(commands["command"], log) as server:
+        _wait_for(commands["address"], commands["port"], server, what, log)
         yield
         server.send_signal(farewell)
         try:
@@ -141,12 +141,12 @@ def _failure(what: str, log: Path) -> TcpsfError:
     lines = (
         log.with_suffix(".err").read_text(encoding="utf-8", errors="replace").strip().splitlines()
     )
-    said = next(
+    message = next(
         (line.removeprefix("error: ") for line in lines if line.startswith("error: ")),
         (lines or ["nothing"])[-1],
     )
     hint = next((line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")), None)
-    return TcpsfError(f"{what} failed: {said}", hint=hint)
+    return TcpsfError(f"{what} failed: {message}", hint=hint)
 
 
 if __name__ == "__main__":

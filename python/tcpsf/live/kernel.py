@@ -51,7 +51,7 @@ LOOKED_EVERY_S = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """Settings of the server."""
+    """Settings of the file server that uses the kernel's TCP."""
 
     folder: str
     port: int
@@ -64,7 +64,7 @@ class Serving:
     """Initial window in segments on the route to a link's clients; ``None`` for the default."""
     records: str
     """File for the records, with a line of JSON for each connection."""
-    told: str
+    settings_path: str
     """File for the kernel's version and settings."""
     ready: str
     """File that the server creates when it accepts connections."""
@@ -93,12 +93,12 @@ class Record:
 class _Connection:
     """A connection of a client."""
 
-    __slots__ = ("first", "last", "record", "rest", "said", "socket")
+    __slots__ = ("first", "last", "received", "record", "rest", "socket")
 
     def __init__(self, one: socket.socket, port: int, variant: str) -> None:
         self.socket = one
         self.first = tcp_info.read(one)
-        self.said = bytearray()
+        self.received = bytearray()
         """Received bytes of a request."""
         self.rest = memoryview(b"")
         """Rest of the response that the kernel has not accepted."""
@@ -129,23 +129,23 @@ class Server:
         self._poll.register(self._socket.fileno(), select.EPOLLIN)
 
     def end(self, *_signal: object) -> None:
-        """Make `run` return soon."""
+        """Make `run` return after the current events."""
         self._ending = True
 
     def run(self) -> list[Record]:
         """Serve until `end`, and return the records of all connections."""
         while not self._ending:
-            self._look(LOOKED_EVERY_S)
-        self._look(0.0)  # process FINs that have arrived
+            self._poll_once(LOOKED_EVERY_S)
+        self._poll_once(0.0)  # process FINs that have arrived
         for each in list(self._open.values()):
             self._close(each, "open")
         self._socket.close()
         self._poll.close()
         return self._records
 
-    def _look(self, patience_s: float) -> None:
+    def _poll_once(self, timeout_s: float) -> None:
         """Process the events of all connections once."""
-        for handle, _ in self._poll.poll(patience_s, len(self._open) + 1):
+        for handle, _ in self._poll.poll(timeout_s, len(self._open) + 1):
             if handle == self._socket.fileno():
                 self._accept()
             else:
@@ -166,21 +166,21 @@ class Server:
             if connection.rest:
                 self._send(connection)
                 return
-            said = connection.socket.recv(4096)
+            received = connection.socket.recv(4096)
         except BlockingIOError:
             return
         except OSError as error:
             self._close(connection, "reset" if error.errno == errno.ECONNRESET else "failed")
             return
-        connection.said += said
-        if not said or len(connection.said) > LONGEST_REQUEST:
+        connection.received += received
+        if not received or len(connection.received) > LONGEST_REQUEST:
             self._close(connection, "finished" if connection.last else "closed early")
-        elif b"\r\n\r\n" in connection.said:
+        elif b"\r\n\r\n" in connection.received:
             self._answer(connection)
 
     def _answer(self, connection: _Connection) -> None:
-        request = bytes(connection.said)
-        connection.said.clear()
+        request = bytes(connection.received)
+        connection.received.clear()
         connection.last = b"\r\nConnection: close\r\n" in request
         words = request.split(b"\r\n", 1)[0].split(b" ")
         try:
@@ -209,12 +209,12 @@ class Server:
         self._poll.modify(connection.socket.fileno(), wanted)
 
     def _close(self, connection: _Connection, ending: str) -> None:
-        told, record, first = tcp_info.read(connection.socket), connection.record, connection.first
-        record.segments = told.segments
-        record.retransmitted_segments = told.retransmitted_segments - first.retransmitted_segments
-        if told.timeouts is not None and first.timeouts is not None:
-            record.timeouts = told.timeouts - first.timeouts
-        record.srtt_s, record.rto_s = told.srtt_s, told.rto_s
+        info, record, first = tcp_info.read(connection.socket), connection.record, connection.first
+        record.segments = info.segments
+        record.retransmitted_segments = info.retransmitted_segments - first.retransmitted_segments
+        if info.timeouts is not None and first.timeouts is not None:
+            record.timeouts = info.timeouts - first.timeouts
+        record.srtt_s, record.rto_s = info.srtt_s, info.rto_s
         record.ending = ending
         self._records.append(record)
         self._poll.unregister(connection.socket.fileno())
@@ -246,7 +246,7 @@ def listening(port: int, *, congestion: str, address: str = "") -> socket.socket
 
 
 def settings() -> dict[str, Any]:
-    """Return the kernel's version and settings."""
+    """Return the kernel's version and its TCP settings."""
     folder = Path("/proc/sys/net/ipv4")
     found = {
         name: (folder / name).read_text(encoding="ascii").strip()
@@ -257,7 +257,7 @@ def settings() -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serve until SIGTERM."""
+    """Serve files with the kernel's TCP until SIGTERM."""
     serving = Serving(**json.loads(Path(arguments[0]).read_text(encoding="utf-8")))
     try:
         Path("/proc/sys/net/ipv4/tcp_no_metrics_save").write_text("1", encoding="ascii")
@@ -270,7 +270,7 @@ def main(arguments: Sequence[str]) -> int:
         write(Path(serving.ready), FAILED.encode())
         return 1
     signal.signal(signal.SIGTERM, server.end)
-    Path(serving.told).write_text(json.dumps(settings()), encoding="utf-8")
+    Path(serving.settings_path).write_text(json.dumps(settings()), encoding="utf-8")
     write(Path(serving.ready), b"")  # an atomic write, so that readers never see a partial word
     records = server.run()
     with Path(serving.records).open("w", encoding="utf-8") as out:

@@ -153,8 +153,8 @@ def _device_at(address: str) -> int:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         for number, name in socket.if_nameindex():
             with contextlib.suppress(OSError):  # the device may have no address
-                told = fcntl.ioctl(one, _SIOCGIFADDR, struct.pack("16s24x", name.encode()))
-                if told[20:24] == socket.inet_aton(address):
+                answer = fcntl.ioctl(one, _SIOCGIFADDR, struct.pack("16s24x", name.encode()))
+                if answer[20:24] == socket.inet_aton(address):
                     return number
     raise TcpsfError(f"cannot find the link's device: no device has the address `{address}`")
 

@@ -20,7 +20,7 @@ _WINDOW, _TIMEOUTS = 232, 240
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TcpInfo:
-    """Selected fields of a socket's state."""
+    """Selected fields of ``TCP_INFO``, the kernel's state of a TCP socket."""
 
     srtt_s: float
     rto_s: float
@@ -38,15 +38,15 @@ class TcpInfo:
 
 def read(one: socket.socket) -> TcpInfo:
     """Read the state of a socket from the kernel."""
-    told = one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, LONGEST)
+    raw = one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, LONGEST)
 
     def u32(at: int) -> int:
-        return int(struct.unpack_from("=I", told, at)[0])
+        return int(struct.unpack_from("=I", raw, at)[0])
 
     def later(at: int, form: str) -> int | None:
         return (
-            int(struct.unpack_from(form, told, at)[0])
-            if len(told) >= at + struct.calcsize(form)
+            int(struct.unpack_from(form, raw, at)[0])
+            if len(raw) >= at + struct.calcsize(form)
             else None
         )
 

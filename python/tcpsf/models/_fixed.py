@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tcpsf.models._arguments import Array
-from tcpsf.models._sums import Sums
+from tcpsf.models._passage_sums import PassageSums
 from tcpsf.models.chain import State
 
 ALWAYS_FAST = 8
@@ -61,7 +61,7 @@ def solve(
     size: Array,
     returns: bool,
     everything: bool,
-) -> tuple[Sums, Callable[[], list[State]]]:
+) -> tuple[PassageSums, Callable[[], list[State]]]:
     """Compute the sums over a passage, and return a function that makes the chain's states.
 
     With ``returns``, the state TO sends a window of ``segments`` and may lead to itself. Without
@@ -92,22 +92,7 @@ def solve(
     time = rtt * (1.0 + sum(visits[1:], np.zeros(()))) + timeout * timeouts
     offered = first.segments + first.extra + timeouts * timeout_offered
     delivered = (first.segments + first.extra) * arrives + timeouts * timeout_delivered
-    for level, times in zip(levels, visits, strict=True):
-        if level is not first:
-            offered = offered + times * (level.segments + level.extra)
-            delivered = delivered + times * (level.segments + level.extra) * arrives
-        for number, fast in enumerate(level.fast):
-            seen = fast * times
-            time = time + seen * (rtt if number == 0 else 2.0 * rtt)
-            offered = offered + seen
-            delivered = delivered + seen * arrives
-    sums = Sums(
-        time_s=time,
-        offered=offered,
-        delivered=delivered,
-        offered_bytes=offered * size,
-        delivered_bytes=delivered * size,
-    )
+    sums = _with_recoveries(levels, visits, (time, offered, delivered), arrives, rtt, size)
 
     def states() -> list[State]:
         to_first = _leads(levels, 0)
@@ -123,6 +108,37 @@ def solve(
         return [*_states(levels, rtt, arrives, size), end]
 
     return sums, states
+
+
+def _with_recoveries(
+    levels: Sequence[_Level],
+    visits: Sequence[Array],
+    start: tuple[Array, Array, Array],
+    arrives: Array,
+    rtt: Array,
+    size: Array,
+) -> PassageSums:
+    """Add the windows above the first and all fast recoveries to the sums ``start``.
+
+    ``start`` has the time in seconds, and the segments offered and delivered.
+    """
+    time, offered, delivered = start
+    for level, times in zip(levels, visits, strict=True):
+        if level is not levels[0]:
+            offered = offered + times * (level.segments + level.extra)
+            delivered = delivered + times * (level.segments + level.extra) * arrives
+        for number, fast in enumerate(level.fast):
+            recoveries = fast * times
+            time = time + recoveries * (rtt if number == 0 else 2.0 * rtt)
+            offered = offered + recoveries
+            delivered = delivered + recoveries * arrives
+    return PassageSums(
+        time_s=time,
+        offered=offered,
+        delivered=delivered,
+        offered_bytes=offered * size,
+        delivered_bytes=delivered * size,
+    )
 
 
 def first_lost(arrives: Array, segments: int) -> list[Array]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from tcpsf.errors import ModelError
 from tcpsf.models._arguments import Array
-from tcpsf.models._sums import Sums
+from tcpsf.models._passage_sums import PassageSums
 from tcpsf.models.chain import State
 
 MOST_SIZES = 256
@@ -69,7 +69,7 @@ def solve(
     timeouts: Sequence[Array],
     sizes: Sequence[Array],
     everything: bool,
-) -> tuple[Sums, Callable[[], list[State]]]:
+) -> tuple[PassageSums, Callable[[], list[State]]]:
     """Compute the sums over a passage, and return a function that makes the chain's states.
 
     Sizes are numbered from 0.
@@ -91,7 +91,9 @@ def solve(
     return sums, states
 
 
-def _summed(ordered: Sequence[_Node], losses: Sequence[Array], sizes: Sequence[Array]) -> Sums:
+def _summed(
+    ordered: Sequence[_Node], losses: Sequence[Array], sizes: Sequence[Array]
+) -> PassageSums:
     visits: dict[str, Array] = {ordered[0].name: ONE}
     time = np.zeros(())
     sent: dict[int, Array] = {}
@@ -108,7 +110,7 @@ def _summed(ordered: Sequence[_Node], losses: Sequence[Array], sizes: Sequence[A
             sent[size] = sent[size] + through if size in sent else through
     arrived = {size: times * (1.0 - losses[size]) for size, times in sent.items()}
     none = np.zeros(())
-    return Sums(
+    return PassageSums(
         time_s=time,
         offered=sum(sent.values(), none),
         delivered=sum(arrived.values(), none),

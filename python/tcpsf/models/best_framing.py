@@ -61,7 +61,7 @@ def linux(*, rtt: float, rto_min: float = 0.2) -> Detection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class ReplyCase:
     """A body to send, the path and the sender."""
 
     size: int
@@ -96,7 +96,7 @@ class Case:
             take.positive("rate", self.rate)
 
     def losses(self, cuts: Array) -> Array:
-        """Probability that each segment is lost."""
+        """Probability that each segment of a framing is lost."""
         power = (
             {"linear": 1.0, "constant": 0.0}.get(self.law, self.law)
             if isinstance(self.law, str)
@@ -121,13 +121,13 @@ class Framing:
 
     @property
     def packets(self) -> int:
-        """Number of packets sent."""
+        """Number of packets of a reply, with the guard."""
         return len(self.cuts) + (self.guard is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """Times and bytes of a framing."""
+    """Times and bytes of a reply with one framing."""
 
     framing: Framing
     mean_s: float
@@ -136,14 +136,14 @@ class Outcome:
     wire_bytes: int
 
     def of(self, objective: Objective) -> float:
-        """Time that the search minimizes."""
+        """Time in seconds that the objective minimizes: the mean or the 99th percentile."""
         return self.mean_s if objective == "mean" else self.p99_s
 
 
-def outcome(case: Case, framing: Framing) -> Outcome:
+def outcome(case: ReplyCase, framing: Framing) -> Outcome:
     """Evaluate every pattern of losses.
 
-    >>> case = Case(size=1200, rtt=0.05, loss=0.01, law="constant", sender=linux(rtt=0.05))
+    >>> case = ReplyCase(size=1200, rtt=0.05, loss=0.01, law="constant", sender=linux(rtt=0.05))
     >>> found = outcome(case, Framing(name="whole", cuts=(1200,)))
     >>> round(1000 * found.mean_s, 2), round(1000 * found.p99_s)
     (52.5, 50)
@@ -171,7 +171,7 @@ def outcome(case: Case, framing: Framing) -> Outcome:
 
 
 def policies(
-    case: Case, *, segments: int = 4, alpha: float = 1.32, marker: int = 5
+    case: ReplyCase, *, segments: int = 4, alpha: float = 1.32, marker: int = 5
 ) -> list[Framing]:
     """Framings of real senders: full-sized segments, FS and VS Smart Framing, guards of the tail.
 
@@ -179,7 +179,7 @@ def policies(
     bytes that a protocol sends after its body, such as HTTP's last chunk. A *FIN guard* is a FIN
     that is sent at once. Framings with too many packets for an enumeration are left out.
 
-    >>> case = Case(size=1200, rtt=0.05, loss=0.01, law="constant", sender=linux(rtt=0.05))
+    >>> case = ReplyCase(size=1200, rtt=0.05, loss=0.01, law="constant", sender=linux(rtt=0.05))
     >>> [(each.name, each.cuts) for each in policies(case)][:3]
     [('full-sized', (1200,)), ('FS', (365, 365, 365, 105)), ('VS', (365, 365, 365, 105))]
     """
@@ -205,7 +205,7 @@ def policies(
     return [each for each in found if min(each.cuts) > 0 and each.packets <= MOST_SEGMENTS]
 
 
-def best(case: Case, *, objective: Objective = "mean", most_segments: int = 8) -> Outcome:
+def best(case: ReplyCase, *, objective: Objective = "mean", most_segments: int = 8) -> Outcome:
     """Find the framing with the least mean or 99th percentile of the time.
 
     The framing has at most ``most_segments`` segments, a number up to 12. For each number of
@@ -218,7 +218,7 @@ def best(case: Case, *, objective: Objective = "mean", most_segments: int = 8) -
     and the framings of `policies`. Of equal times, the framing with fewer segments is chosen.
 
     >>> from dataclasses import replace
-    >>> case = Case(size=1200, rtt=0.05, loss=0.01, law="constant", sender=linux(rtt=0.05))
+    >>> case = ReplyCase(size=1200, rtt=0.05, loss=0.01, law="constant", sender=linux(rtt=0.05))
     >>> best(case).framing.cuts
     (1200,)
     >>> best(replace(case, law="linear")).framing.packets > 1
@@ -256,7 +256,9 @@ def best(case: Case, *, objective: Objective = "mean", most_segments: int = 8) -
     return min(outcomes, key=lambda each: _key(each, objective))
 
 
-def compare(case: Case, *, objective: Objective = "mean", most_segments: int = 8) -> list[Outcome]:
+def compare(
+    case: ReplyCase, *, objective: Objective = "mean", most_segments: int = 8
+) -> list[Outcome]:
     """Outcomes of all policies and of the best framing, in increasing order of time."""
     found = [outcome(case, framing) for framing in policies(case)]
     found.append(best(case, objective=objective, most_segments=most_segments))
@@ -281,7 +283,7 @@ def _even(size: int, count: int) -> tuple[int, ...]:
     return tuple(size // count + (i < size % count) for i in range(count))
 
 
-def _alike(case: Case, sizes: Array) -> bool:
+def _alike(case: ReplyCase, sizes: Array) -> bool:
     """Whether times depend on the number of segments alone.
 
     This is so where each segment costs one, or where all segments fit in the smallest window.
@@ -289,7 +291,7 @@ def _alike(case: Case, sizes: Array) -> bool:
     return case.window_counts == "packets" or float(sizes.sum()) <= case.mss
 
 
-def _times(case: Case, sizes: Array, *, guarded: bool) -> Array:
+def _times(case: ReplyCase, sizes: Array, *, guarded: bool) -> Array:
     """Time until the body is acknowledged, for each pattern of losses; bit i is segment i."""
     count = len(sizes)
     if count > MOST_SEGMENTS:
@@ -335,7 +337,7 @@ def _judge(times: Array, losses: Array) -> tuple[Array, Array]:
     return odds @ times, times[order][np.argmax(reached, axis=1)]
 
 
-def _best_of(case: Case, count: int, objective: Objective) -> tuple[int, ...] | None:
+def _best_of(case: ReplyCase, count: int, objective: Objective) -> tuple[int, ...] | None:
     alike = _alike(case, np.array([case.size]))
     grid = GRID if alike else COARSE_GRID
     rows = _on_grid(case.size, count, grid, case.mss)
@@ -364,7 +366,7 @@ def _best_of(case: Case, count: int, objective: Objective) -> tuple[int, ...] | 
             step //= 2
 
 
-def _values(case: Case, times: Array, rows: Array, objective: Objective) -> Array:
+def _values(case: ReplyCase, times: Array, rows: Array, objective: Objective) -> Array:
     """Values that the search minimizes; among equal 99th percentiles the mean decides."""
     mean, p99 = _judge(times, case.losses(rows))
     return mean if objective == "mean" else p99 + 1e-6 * mean

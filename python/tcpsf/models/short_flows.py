@@ -262,7 +262,7 @@ class Latency:
 
     @property
     def total_s(self) -> Array:
-        """Sum of the parts."""
+        """Time of the whole transfer in seconds: the sum of its parts."""
         parts = (
             self.handshake_s
             + self.slow_start_s
@@ -301,50 +301,56 @@ def latency(
     take = Taking("short_flows.latency")
     size_, p = take.positive("size", size), take.probability("loss", loss, below=0.5)
     r, timer, m = take.positive("rtt", rtt), take.positive("rto", rto), take.positive("mss", mss)
-    w, b = (
-        take.positive("initial_window", initial_window),
-        take.number("ack_every", ack_every, least=1.0),
-    )
-    most, delay = (
-        take.positive("window_limit", window_limit),
-        take.not_negative("delayed_ack", delayed_ack),
-    )
-    back, syn = (
-        take.probability("loss_back", loss_back, below=0.5),
-        take.positive("syn_timeout", syn_timeout),
-    )
+    w = take.positive("initial_window", initial_window)
+    b = take.number("ack_every", ack_every, least=1.0)
+    most = take.positive("window_limit", window_limit)
+    delay = take.not_negative("delayed_ack", delayed_ack)
+    back = take.probability("loss_back", loss_back, below=0.5)
+    syn = take.positive("syn_timeout", syn_timeout)
     take.together(
         size=size_, loss=p, rtt=r, rto=timer, mss=m, initial_window=w, ack_every=b, window_limit=most,
         delayed_ack=delay, loss_back=back, syn_timeout=syn,
     )  # fmt: skip
-    handshake = r + syn * ((1.0 - back) / (1.0 - 2.0 * back) + (1.0 - p) / (1.0 - 2.0 * p) - 2.0)
     d = np.ceil(size_ / m)
+    limit = np.maximum(most / m, w)
     safe = np.maximum(p, LEAST)
     arrives_all = (1.0 - p) ** d
     first = np.where(p > 0.0, np.minimum((1.0 - arrives_all) * (1.0 - p) / safe + 1.0, d), d)
-    growth, limit = 1.0 + 1.0 / b, np.maximum(most / m, w)
-    window = first * (growth - 1.0) / growth + w / growth
-    log_growth = np.log(growth)
-    free = np.log(first * (growth - 1.0) / w + 1.0) / log_growth
-    capped = (
-        np.log(limit / w) / log_growth
-        + 1.0
-        + (first - (growth * limit - w) / (growth - 1.0)) / limit
-    )
-    slow_start = r * np.where(window > limit, capped, free)
-    reached = np.minimum(window, limit)
+    rounds, reached = _slow_start(first, initial_window=w, ack_every=b, limit=limit)
     timeout = _timeout_at(safe, reached)
     run = timer * _backoff(p) / (1.0 - p)
     first_loss = (1.0 - arrives_all) * (timeout * run + (1.0 - timeout) * r)
     rate = _full(safe, r, timer, limit, b, send_rate=False)
     rest = np.where(p > 0.0, (d - first) / rate, 0.0)
     return Latency(
-        handshake_s=np.asarray(handshake),
-        slow_start_s=slow_start,
+        handshake_s=_handshake(p, back, rtt=r, timeout=syn),
+        slow_start_s=r * rounds,
         first_loss_s=np.asarray(first_loss),
         rest_s=rest,
         delayed_ack_s=delay,
     )
+
+
+def _handshake(loss: Array, loss_back: Array, *, rtt: Array, timeout: Array) -> Array:
+    """Return the mean time of the handshake in seconds."""
+    attempts = (1.0 - loss_back) / (1.0 - 2.0 * loss_back) + (1.0 - loss) / (1.0 - 2.0 * loss)
+    return np.asarray(rtt + timeout * (attempts - 2.0))
+
+
+def _slow_start(
+    segments: Array, *, initial_window: Array, ack_every: Array, limit: Array
+) -> tuple[Array, Array]:
+    """Return the round trips of a slow start that sends ``segments``, and its last window."""
+    growth = 1.0 + 1.0 / ack_every
+    window = segments * (growth - 1.0) / growth + initial_window / growth
+    log_growth = np.log(growth)
+    free = np.log(segments * (growth - 1.0) / initial_window + 1.0) / log_growth
+    capped = (
+        np.log(limit / initial_window) / log_growth
+        + 1.0
+        + (segments - (growth * limit - initial_window) / (growth - 1.0)) / limit
+    )
+    return np.where(window > limit, capped, free), np.minimum(window, limit)
 
 
 def _rounds(segments: Array, initial_window: Array, ack_every: Array) -> Array:

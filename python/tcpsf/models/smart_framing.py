@@ -23,11 +23,11 @@ import numpy as np
 
 from tcpsf.models import _fixed, _variable
 from tcpsf.models._arguments import Array, Taking, Values
-from tcpsf.models._sums import Sums, in_blocks
+from tcpsf.models._passage_sums import PassageSums, in_blocks
 from tcpsf.models.chain import Chain, State, chain
 
 Framing: TypeAlias = Literal["classic", "fixed-size", "variable-size"]
-Solved: TypeAlias = tuple[Sums, Callable[[], list[State]]]
+Solved: TypeAlias = tuple[PassageSums, Callable[[], list[State]]]
 Law: TypeAlias = Literal["linear", "constant"] | float
 """Dependence of loss on a segment's size.
 

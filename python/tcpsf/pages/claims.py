@@ -77,7 +77,11 @@ def before() -> Mapping[str, Before]:
 
 def tried() -> Sequence[tuple[str, str]]:
     """Return the readings that were tried, by pattern of ``REPORT/KEY``, in order of precedence."""
-    return [(pattern, told) for entry in _content()["tried"] for pattern, told in _pairs(entry)]
+    return [
+        (pattern, explanation)
+        for entry in _content()["tried"]
+        for pattern, explanation in _pairs(entry)
+    ]
 
 
 def _pairs(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -88,7 +92,7 @@ def _pairs(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def tried_for(judgement: Judgement) -> str:
     """Return the readings that were tried for a claim; empty if none is recorded."""
     name = f"{judgement.report}/{judgement.key}"
-    return next((told for pattern, told in tried() if fnmatchcase(name, pattern)), "")
+    return next((explanation for pattern, explanation in tried() if fnmatchcase(name, pattern)), "")
 
 
 def judgements(folder: Path) -> tuple[Judgement, ...]:
@@ -112,7 +116,7 @@ def _judgements(folder: Path, key: str) -> Iterator[Judgement]:
 
 
 def page(folder: Path, closest: Path) -> str:
-    """Write the page from the reports of two folders."""
+    """Return the page on claims from the full-scale reports of two folders."""
     found = judgements(folder)
     other = {
         (each.report, each.key): each for key in READINGS for each in _judgements(closest, key)

@@ -52,7 +52,7 @@ of the exhibits; `tcpsf reproduce all` makes all of them.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A row of the page."""
+    """A row of the page on coverage: an item of a paper, and where this project has it."""
 
     what: str
     place: str
@@ -64,7 +64,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class CoverageEntry:
     """An entry of ``coverage.toml``."""
 
     what: str
@@ -77,26 +77,26 @@ class Listed:
 KINDS = ("only", "section", "part", "claim", "py", "sender", "option", "file", "doc")
 
 
-def listed() -> dict[str, tuple[Listed, ...]]:
-    """Read the list, by paper."""
+def listed() -> dict[str, tuple[CoverageEntry, ...]]:
+    """Read the entries of ``coverage.toml``, by paper."""
     content = resources.files("tcpsf.pages").joinpath("coverage.toml").read_text(encoding="utf-8")
     return {
         paper: tuple(
-            Listed(what, place, tuple(_names(names)), why)
+            CoverageEntry(what, place, tuple(_names(names)), why)
             for what, place, names, why in found["items"]
         )
         for paper, found in tomllib.loads(content).items()
     }
 
 
-def _names(told: str) -> Iterator[str]:
+def _names(value: str) -> Iterator[str]:
     """Split a list of names; names of senders contain blanks.
 
     >>> list(_names("file:a.py sender:reno / full / iw=1 only:p/k"))
     ['file:a.py', 'sender:reno / full / iw=1', 'only:p/k']
     """
     words: list[str] = []
-    for word in told.split():
+    for word in value.split():
         if words and word.partition(":")[0] in KINDS and ":" in word:
             yield " ".join(words)
             words = []
@@ -111,30 +111,30 @@ def exists(name: str) -> bool:
     >>> exists("py:tcpsf.run"), exists("py:tcpsf.nothing"), exists("sender:reno / full / iw=1")
     (True, False, True)
     """
-    kind, _, told = name.partition(":")
+    kind, _, value = name.partition(":")
     if kind == "only":
-        paper, _, key = told.partition("/")
+        paper, _, key = value.partition("/")
         return key in catalogue.keys(paper)
     if kind == "section":
-        paper, _, key = told.partition("/")
+        paper, _, key = value.partition("/")
         return key in {exhibit.section for exhibit in catalogue.exhibits(paper)}
     if kind == "claim":
-        paper, _, key = told.partition("/")
+        paper, _, key = value.partition("/")
         return any(
             key == finding.key
             for report in reports(paper).values()
             for finding in _findings(report)
         )
     if kind == "part":
-        return told in {part.key for part in catalogue.parts()}
+        return value in {part.key for part in catalogue.parts()}
     if kind == "py":
-        return _is_python(told)
+        return _is_python(value)
     if kind == "option":
-        return _is_option(told)
+        return _is_option(value)
     if kind == "sender":
-        return _is_sender(told)
+        return _is_sender(value)
     if kind in ("file", "doc"):
-        return any(TREE.glob(f"docs/{told}" if kind == "doc" else told))
+        return any(TREE.glob(f"docs/{value}" if kind == "doc" else value))
     raise ValueError(f"`{name}` is of no kind that is known: {', '.join(KINDS)}")
 
 
@@ -149,9 +149,9 @@ def _is_python(name: str) -> bool:
     return True
 
 
-def _is_option(told: str) -> bool:
+def _is_option(value: str) -> bool:
     command: click.Command = app
-    for word in told.split():
+    for word in value.split():
         if word.startswith("--"):
             return any(word in parameter.opts for parameter in command.params)
         if not isinstance(command, click.Group) or word not in command.commands:
@@ -227,7 +227,7 @@ def _place(source: str) -> str:
     return "not in the paper" if source.startswith(OWN) else source
 
 
-def _row(each: Listed) -> Item:
+def _row(each: CoverageEntry) -> Item:
     missing = [name for name in each.names if not exists(name)]
     if missing and not each.why:
         raise ValueError(
@@ -246,21 +246,21 @@ def _row(each: Listed) -> Item:
 
 def _here(name: str) -> str:
     """Describe the location of an item, as Markdown for a page in ``docs/reference``."""
-    kind, _, told = name.partition(":")
+    kind, _, value = name.partition(":")
     if kind == "option":
-        return f"`tcpsf {told}`"
+        return f"`tcpsf {value}`"
     if kind in ("only", "claim", "section"):
-        paper, _, key = told.partition("/")
+        paper, _, key = value.partition("/")
         return f"`{paper}` `{key}`"
     if kind == "doc":
-        return f"[{told}](../{told})"
-    if kind == "file" and not any(sign in told for sign in "*?"):
-        return f"[{told.rpartition('/')[2]}](../../{told})"
-    return f"`{told}`"
+        return f"[{value}](../{value})"
+    if kind == "file" and not any(sign in value for sign in "*?"):
+        return f"[{value.rpartition('/')[2]}](../../{value})"
+    return f"`{value}`"
 
 
 def page() -> str:
-    """Write the page."""
+    """Return the page on the coverage of the papers, as Markdown."""
     blocks = [INTRODUCTION, _summary()]
     for paper in catalogue.papers():
         rows = ["| item | in the paper | here | covered |", "| --- | --- | --- | --- |"]
@@ -294,8 +294,8 @@ def _anchor(title: str) -> str:
     return title.lower().replace(" ", "-")
 
 
-def _cell(told: str) -> str:
-    return text.label(told).replace("|", "\\|").replace("\n", " ")
+def _cell(value: str) -> str:
+    return text.label(value).replace("|", "\\|").replace("\n", " ")
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ def _shapes() -> Iterator[str]:
 
 def main() -> None:
     """Draw the figures of the concept pages into the folder that is given."""
-    from tcpsf.reproduce.closed_models import best_framing_figures
+    from tcpsf.reproduce.closed_best_framing import best_framing_figures
 
     if len(sys.argv) != 2:
         sys.exit("usage: python -m tcpsf.pages.plate FOLDER")

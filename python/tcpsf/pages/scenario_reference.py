@@ -94,7 +94,7 @@ TABLES: tuple[tuple[str, str, type], ...] = (
 
 
 def page() -> str:
-    """Return the complete page."""
+    """Return the reference page of scenario keys, as Markdown."""
     sections = [_section(*entry) for entry in TABLES]
     return "\n".join([INTRODUCTION, *sections, _profiles(), SENDERS])
 

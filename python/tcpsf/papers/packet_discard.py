@@ -78,8 +78,8 @@ The numbers are from the scenario of Bruyeron and Hemon.
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
-    """One connection of Fig. 20."""
+class PublishedConnection:
+    """Published values of one connection of Fig. 20."""
 
     version: str
     timeouts: int
@@ -95,7 +95,7 @@ class Mixed:
     label: str
     balanced: bool
     """Whether the switch uses BPD."""
-    connections: tuple[Published, Published]
+    connections: tuple[PublishedConnection, PublishedConnection]
     fairness: float
     overall: float
     """Share of the capacity of the outgoing link of 75 Mb/s."""
@@ -106,7 +106,10 @@ FIGURE_20 = (
         key="reno",
         label="Reno and Reno",
         balanced=False,
-        connections=(Published("Reno", 24, 0.454), Published("Reno", 22, 0.517)),
+        connections=(
+            PublishedConnection("Reno", 24, 0.454),
+            PublishedConnection("Reno", 22, 0.517),
+        ),
         fairness=0.995,
         overall=0.584,
     ),
@@ -114,7 +117,7 @@ FIGURE_20 = (
         key="sack",
         label="SACK and Reno",
         balanced=False,
-        connections=(Published("SACK", 3, 0.910), Published("Reno", 34, 0.193)),
+        connections=(PublishedConnection("SACK", 3, 0.910), PublishedConnection("Reno", 34, 0.193)),
         fairness=0.702,
         overall=0.662,
     ),
@@ -122,7 +125,10 @@ FIGURE_20 = (
         key="reno-bpd",
         label="Reno and Reno, BPD",
         balanced=True,
-        connections=(Published("Reno", 0, 0.8122), Published("Reno", 0, 0.8216)),
+        connections=(
+            PublishedConnection("Reno", 0, 0.8122),
+            PublishedConnection("Reno", 0, 0.8216),
+        ),
         fairness=0.999,
         overall=0.98,
     ),
@@ -130,7 +136,10 @@ FIGURE_20 = (
         key="sack-bpd",
         label="SACK and Reno, BPD",
         balanced=True,
-        connections=(Published("SACK", 0, 0.8109), Published("Reno", 0, 0.8228)),
+        connections=(
+            PublishedConnection("SACK", 0, 0.8109),
+            PublishedConnection("Reno", 0, 0.8228),
+        ),
         fairness=0.999,
         overall=0.98,
     ),

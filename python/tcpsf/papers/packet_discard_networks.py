@@ -79,7 +79,7 @@ class Policy:
     """BPD's recovery period in packets."""
 
     def buffer(self, cells: int) -> Buffer:
-        """Return the switch's buffer."""
+        """Return the switch's buffer of ``cells`` cells with this discard policy."""
         early = self.policy == "epd"
         return Buffer(
             cells=cells,
@@ -102,7 +102,7 @@ def epd(threshold: float) -> Policy:
 
 
 def bpd(lower: float, *, gap: int, upper: float = paper.UPPER) -> Policy:
-    """Balanced packet discard."""
+    """Return the policy of balanced packet discard with these thresholds."""
     return Policy(policy="bpd", lower=lower, upper=upper, gap=gap)
 
 
@@ -128,51 +128,28 @@ def network(
     (12, 5, 536)
     """
     delay = topology.delay if delay is None else delay
-    outgoing = f"{topology.outgoing_mbps:g}Mb/s"
-    links = [
-        Link(
-            name=SWITCH,
-            from_=SWITCH,
+    numbers = range(1, topology.connections + 1)
+    workloads = tuple(
+        Greedy(
+            name=connection(number),
+            from_=f"host-{number}",
             to="sink",
-            rate=outgoing,
-            delay=delay,
-            buffer=policy.buffer(topology.cells),
-        ),
-        Link(name="back", from_="sink", to=SWITCH, rate=outgoing, delay=delay, cells="aal5"),
-    ]
-    workloads = []
-    for number in range(1, topology.connections + 1):
-        host, incoming = f"host-{number}", f"{topology.incoming_mbps:g}Mb/s"
-        links += [
-            Link(
-                name=f"in-{number}", from_=host, to=SWITCH, rate=incoming, delay=delay, cells="aal5"
-            ),
-            Link(
-                name=f"back-{number}",
-                from_=SWITCH,
-                to=host,
-                rate=incoming,
-                delay=delay,
-                cells="aal5",
-            ),
-        ]
-        workloads.append(
-            Greedy(
-                name=connection(number),
-                from_=host,
-                to="sink",
-                flows=1,
-                spread=spread,
-                sender=RENO if senders is None else senders[number - 1],
-            )
+            flows=1,
+            spread=spread,
+            sender=RENO if senders is None else senders[number - 1],
         )
+        for number in numbers
+    )
     flows = tuple(name for name in sampled if name != SWITCH)
     lines = (SWITCH,) if SWITCH in sampled else ()
     return Scenario(
         name=f"packet-discard-{topology.key}",
         duration=duration,
-        link=tuple(links),
-        workload=tuple(workloads),
+        link=(
+            *_outgoing(topology, policy, delay),
+            *(link for number in numbers for link in _incoming(topology, number, delay)),
+        ),
+        workload=workloads,
         tcp=Tcp(
             profile="ns2",
             mss=segment,
@@ -183,6 +160,25 @@ def network(
             receive_buffer=paper.WINDOW,
         ),
         samples=Samples(every=every, workloads=flows, links=lines) if sampled else None,
+    )
+
+
+def _outgoing(topology: Topology, policy: Policy, delay: str) -> tuple[Link, Link]:
+    """Return the link that leaves the gray switch, and its return path."""
+    rate = f"{topology.outgoing_mbps:g}Mb/s"
+    buffer = policy.buffer(topology.cells)
+    return (
+        Link(name=SWITCH, from_=SWITCH, to="sink", rate=rate, delay=delay, buffer=buffer),
+        Link(name="back", from_="sink", to=SWITCH, rate=rate, delay=delay, cells="aal5"),
+    )
+
+
+def _incoming(topology: Topology, number: int, delay: str) -> tuple[Link, Link]:
+    """Return the link of a connection's host to the gray switch, and its return path."""
+    host, rate = f"host-{number}", f"{topology.incoming_mbps:g}Mb/s"
+    return (
+        Link(name=f"in-{number}", from_=host, to=SWITCH, rate=rate, delay=delay, cells="aal5"),
+        Link(name=f"back-{number}", from_=SWITCH, to=host, rate=rate, delay=delay, cells="aal5"),
     )
 
 

@@ -107,7 +107,7 @@ DIFFERENCES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedRow:
     """A row of Table 2, 3 or 4."""
 
     throughput_mbps: float
@@ -125,11 +125,11 @@ class Sender:
     key: str
     label: str
     sender: str
-    basic: Published
+    basic: PublishedRow
     """Row of Table 2."""
-    reverse: Published
+    reverse: PublishedRow
     """Row of Table 3."""
-    asymmetric: Published
+    asymmetric: PublishedRow
     """Row of Table 4, with the misprinted throughputs corrected."""
 
 
@@ -137,43 +137,43 @@ RENO = Sender(
     key="reno",
     label="Reno",
     sender="reno / full / iw=1",
-    basic=Published(1.45, 0.97, 99.4, 2.06e-3),
-    reverse=Published(0.823, 0.55, 134.3, 56.2e-3),
-    asymmetric=Published(1.253, 0.52, 8.4, 1400e-6),
+    basic=PublishedRow(1.45, 0.97, 99.4, 2.06e-3),
+    reverse=PublishedRow(0.823, 0.55, 134.3, 56.2e-3),
+    asymmetric=PublishedRow(1.253, 0.52, 8.4, 1400e-6),
 )
 SANTA_CRUZ = (
     Sender(
         key="sc-1.5",
         label="SC n=1.5",
         sender="santa-cruz(n=1.5) / full / iw=2",
-        basic=Published(1.42, 0.94, 55.1, 0.0041e-3),
-        reverse=Published(1.213, 0.81, 54.8, 0.0034e-3),
-        asymmetric=Published(1.275, 0.53, 3.5, 0.0004e-6),
+        basic=PublishedRow(1.42, 0.94, 55.1, 0.0041e-3),
+        reverse=PublishedRow(1.213, 0.81, 54.8, 0.0034e-3),
+        asymmetric=PublishedRow(1.275, 0.53, 3.5, 0.0004e-6),
     ),
     Sender(
         key="sc-3",
         label="SC n=3",
         sender="santa-cruz(n=3) / full / iw=2",
-        basic=Published(1.45, 0.97, 60.6, 0.0063e-3),
-        reverse=Published(1.312, 0.87, 60.6, 0.0057e-3),
-        asymmetric=Published(2.372, 0.99, 4.6, 0.0003e-6),
+        basic=PublishedRow(1.45, 0.97, 60.6, 0.0063e-3),
+        reverse=PublishedRow(1.312, 0.87, 60.6, 0.0057e-3),
+        asymmetric=PublishedRow(2.372, 0.99, 4.6, 0.0003e-6),
     ),
     Sender(
         key="sc-5",
         label="SC n=5",
         sender="santa-cruz(n=5) / full / iw=2",
-        basic=Published(1.47, 0.98, 79.2, 0.0073e-3),
-        reverse=Published(1.390, 0.92, 73.4, 0.0080e-3),
-        asymmetric=Published(2.373, 0.99, 4.8, 0.0003e-6),
+        basic=PublishedRow(1.47, 0.98, 79.2, 0.0073e-3),
+        reverse=PublishedRow(1.390, 0.92, 73.4, 0.0080e-3),
+        asymmetric=PublishedRow(2.373, 0.99, 4.8, 0.0003e-6),
     ),
 )
 VEGAS = Sender(
     key="vegas",
     label="Vegas (1,3)",
     sender="vegas / full / iw=1, lw=2",
-    basic=Published(1.40, 0.94, 55.2, 0.0077e-3),
-    reverse=Published(0.778, 0.52, 49.5, 0.0016e-3),
-    asymmetric=Published(0.799, 0.33, 3.3, 0.0),
+    basic=PublishedRow(1.40, 0.94, 55.2, 0.0077e-3),
+    reverse=PublishedRow(0.778, 0.52, 49.5, 0.0016e-3),
+    asymmetric=PublishedRow(0.799, 0.33, 3.3, 0.0),
 )
 SENDERS = (RENO, *SANTA_CRUZ, VEGAS)
 """Senders in the order of the tables."""

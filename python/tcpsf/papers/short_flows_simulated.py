@@ -9,7 +9,7 @@ independent trial.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from tcpsf.papers.short_flows import MSS
@@ -32,7 +32,7 @@ RENO = "reno / full / iw=1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class TransferPoint:
     """One setting of the simulation; the default is the paper's."""
 
     size: int = SIZE
@@ -49,10 +49,22 @@ class Point:
     def segments(self) -> int:
         """Number of segments: the full ones and the last one.
 
-        >>> Point().segments
+        >>> TransferPoint().segments
         7
         """
         return math.ceil(self.size / self.mss)
+
+    @property
+    def random_name(self) -> str:
+        """Name that determines the random resampling of the point's transfers.
+
+        Intervals of medians depend on it, so it must not change.
+
+        >>> TransferPoint(size=1000).random_name
+        'Point(size=1000, mss=1460, rtt=0.07, loss=0.05, loss_back=None)'
+        """
+        values = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in fields(self))
+        return f"Point({values})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +137,7 @@ def trials_in(seconds: int) -> int:
     return (seconds - TAIL_S) // SPACING_S
 
 
-def network(point: Point, assumed: Assumptions = TEXT, *, trials: int = TRIALS) -> Scenario:
+def network(point: TransferPoint, assumed: Assumptions = TEXT, *, trials: int = TRIALS) -> Scenario:
     """Return the scenario of a point: ``trials`` transfers, one every `SPACING_S` seconds."""
     back = point.loss if point.loss_back is None else point.loss_back
     hop: dict[str, Any] = {"rate": assumed.rate, "delay": f"{point.rtt / 4}s"}

@@ -71,7 +71,7 @@ WHY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class PublishedCell:
     """One published pair: completion time, and share of losses detected by fast retransmit."""
 
     completion_s: float
@@ -86,14 +86,14 @@ class Variant:
     key: str
     label: str
     sender: str
-    published: tuple[Cell, ...]
+    published: tuple[PublishedCell, ...]
     """Table I, by class."""
 
 
-def _cells(times: tuple[float, ...], percents: tuple[float, ...]) -> tuple[Cell, ...]:
+def _cells(times: tuple[float, ...], percents: tuple[float, ...]) -> tuple[PublishedCell, ...]:
     dashes: tuple[float | None, ...] = (None,) * (len(times) - len(percents))
     return tuple(
-        Cell(time, percent) for time, percent in zip(times, dashes + percents, strict=True)
+        PublishedCell(time, percent) for time, percent in zip(times, dashes + percents, strict=True)
     )
 
 

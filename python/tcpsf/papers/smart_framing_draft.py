@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tcpsf.papers import smart_framing as paper
-from tcpsf.papers.smart_framing import Cell
+from tcpsf.papers.smart_framing import PublishedCell
 from tcpsf.scenario import Poisson, Scenario, Sizes
 
 CITATION = "Mellia, Meo, Casetti: TCP Smart-Framing, Internet draft 00, 2001"
@@ -18,9 +18,9 @@ CLASS_BYTES = (61, 239, 539, 1349, 2739, 4149, 6358, 10910, 18978, 90439)
 """Column 1: ten flow lengths from AT&T Labs' traffic, assumed to be equally likely."""
 
 
-def _cells(rows: tuple[tuple[float, float], ...]) -> tuple[Cell, ...]:
+def _cells(rows: tuple[tuple[float, float], ...]) -> tuple[PublishedCell, ...]:
     """Pair times with per cents; the draft prints 0.0 where the journal has a dash."""
-    return tuple(Cell(time, percent or None) for time, percent in rows)
+    return tuple(PublishedCell(time, percent or None) for time, percent in rows)
 
 
 PUBLISHED = {

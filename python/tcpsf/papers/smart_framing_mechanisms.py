@@ -19,7 +19,7 @@ FLOW = "one"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """A flow that loses one segment."""
+    """Position of the segment that a flow loses, and the length of the flow."""
 
     key: str
     label: str

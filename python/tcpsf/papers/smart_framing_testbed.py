@@ -35,7 +35,7 @@ RTO_MIN = "200ms"
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class Table2Row:
     """A row of Table II: per cent of the recoveries, for Classic and for FS-TCP-SF."""
 
     name: str
@@ -46,17 +46,17 @@ class Host:
 
 
 TABLE_2 = (
-    Host("sigcomm.cmcl.cs.cmu.edu", 24.2, 75.8, 53.2, 46.8),
-    Host("manchester-1.cmcl.cs.cmu.edu", 11.1, 88.9, 72.5, 27.5),
-    Host("ssh.workspot.net", 19.0, 81.0, 72.3, 27.7),
-    Host("wavelan24.cs.ucla.edu", 34.3, 65.7, 69.3, 30.7),
+    Table2Row("sigcomm.cmcl.cs.cmu.edu", 24.2, 75.8, 53.2, 46.8),
+    Table2Row("manchester-1.cmcl.cs.cmu.edu", 11.1, 88.9, 72.5, 27.5),
+    Table2Row("ssh.workspot.net", 19.0, 81.0, 72.3, 27.7),
+    Table2Row("wavelan24.cs.ucla.edu", 34.3, 65.7, 69.3, 30.7),
 )
 
 TIMES_AS_OFTEN = 4.0
 """Section IV-B: fast recovery "about four times more frequently" than with Classic TCP."""
 
 
-class Setting(NamedTuple):
+class LinkSetting(NamedTuple):
     """Settings of the emulated link."""
 
     drop: float
@@ -65,7 +65,7 @@ class Setting(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class PublishedSender:
     """One sender in one row of Table III."""
 
     samples: int
@@ -77,25 +77,43 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A row of Table III."""
+class Table3Row:
+    """Published values of a row of Table III."""
 
-    classic: Measured
-    framed: Measured
+    classic: PublishedSender
+    framed: PublishedSender
     gain_s: float
     """Completion time of Classic minus that of TCP-SF, over flows with a loss."""
 
 
-TABLE_3: Mapping[Setting, Row] = {
-    Setting(0.01, 20): Row(Measured(8093, 435, 63.2), Measured(9743, 307, 17.5), 8.32),
-    Setting(0.01, 50): Row(Measured(3222, 667, 64.7), Measured(3520, 392, 15.0), 14.24),
-    Setting(0.01, 100): Row(Measured(6009, 824, 51.3), Measured(3605, 681, 13.5), -0.25),
-    Setting(0.05, 20): Row(Measured(6999, 482, 81.4), Measured(7464, 333, 27.8), 5.63),
-    Setting(0.05, 50): Row(Measured(4994, 669, 63.9), Measured(3406, 429, 20.3), 5.11),
-    Setting(0.05, 100): Row(Measured(7058, 1206, 59.7), Measured(8227, 652, 16.0), 3.48),
-    Setting(0.10, 20): Row(Measured(5022, 477, 80.5), Measured(3302, 397, 24.0), 4.23),
-    Setting(0.10, 50): Row(Measured(2859, 725, 79.7), Measured(4601, 428, 22.4), 4.63),
-    Setting(0.10, 100): Row(Measured(1535, 1008, 69.5), Measured(3011, 661, 22.3), 3.80),
+TABLE_3: Mapping[LinkSetting, Table3Row] = {
+    LinkSetting(0.01, 20): Table3Row(
+        PublishedSender(8093, 435, 63.2), PublishedSender(9743, 307, 17.5), 8.32
+    ),
+    LinkSetting(0.01, 50): Table3Row(
+        PublishedSender(3222, 667, 64.7), PublishedSender(3520, 392, 15.0), 14.24
+    ),
+    LinkSetting(0.01, 100): Table3Row(
+        PublishedSender(6009, 824, 51.3), PublishedSender(3605, 681, 13.5), -0.25
+    ),
+    LinkSetting(0.05, 20): Table3Row(
+        PublishedSender(6999, 482, 81.4), PublishedSender(7464, 333, 27.8), 5.63
+    ),
+    LinkSetting(0.05, 50): Table3Row(
+        PublishedSender(4994, 669, 63.9), PublishedSender(3406, 429, 20.3), 5.11
+    ),
+    LinkSetting(0.05, 100): Table3Row(
+        PublishedSender(7058, 1206, 59.7), PublishedSender(8227, 652, 16.0), 3.48
+    ),
+    LinkSetting(0.10, 20): Table3Row(
+        PublishedSender(5022, 477, 80.5), PublishedSender(3302, 397, 24.0), 4.23
+    ),
+    LinkSetting(0.10, 50): Table3Row(
+        PublishedSender(2859, 725, 79.7), PublishedSender(4601, 428, 22.4), 4.63
+    ),
+    LinkSetting(0.10, 100): Table3Row(
+        PublishedSender(1535, 1008, 69.5), PublishedSender(3011, 661, 22.3), 3.80
+    ),
 }
 
 
@@ -108,16 +126,16 @@ class DraftMeasured:
     """Per cent of the losses that ended in a fast recovery."""
 
 
-DRAFT_TABLE: Mapping[Setting, tuple[DraftMeasured, DraftMeasured]] = {
-    Setting(0.01, 20): (DraftMeasured(435, 36.8), DraftMeasured(307, 82.5)),
-    Setting(0.01, 50): (DraftMeasured(667, 35.3), DraftMeasured(392, 85.0)),
-    Setting(0.01, 100): (DraftMeasured(824, 48.7), DraftMeasured(681, 86.5)),
-    Setting(0.05, 20): (DraftMeasured(482, 18.6), DraftMeasured(333, 72.2)),
-    Setting(0.05, 50): (DraftMeasured(669, 36.1), DraftMeasured(429, 79.7)),
-    Setting(0.05, 100): (DraftMeasured(1206, 40.3), DraftMeasured(652, 84.0)),
-    Setting(0.10, 20): (DraftMeasured(477, 19.5), DraftMeasured(397, 76.0)),
-    Setting(0.10, 50): (DraftMeasured(725, 20.3), DraftMeasured(428, 87.6)),
-    Setting(0.10, 100): (DraftMeasured(1008, 30.5), DraftMeasured(661, 87.7)),
+DRAFT_TABLE: Mapping[LinkSetting, tuple[DraftMeasured, DraftMeasured]] = {
+    LinkSetting(0.01, 20): (DraftMeasured(435, 36.8), DraftMeasured(307, 82.5)),
+    LinkSetting(0.01, 50): (DraftMeasured(667, 35.3), DraftMeasured(392, 85.0)),
+    LinkSetting(0.01, 100): (DraftMeasured(824, 48.7), DraftMeasured(681, 86.5)),
+    LinkSetting(0.05, 20): (DraftMeasured(482, 18.6), DraftMeasured(333, 72.2)),
+    LinkSetting(0.05, 50): (DraftMeasured(669, 36.1), DraftMeasured(429, 79.7)),
+    LinkSetting(0.05, 100): (DraftMeasured(1206, 40.3), DraftMeasured(652, 84.0)),
+    LinkSetting(0.10, 20): (DraftMeasured(477, 19.5), DraftMeasured(397, 76.0)),
+    LinkSetting(0.10, 50): (DraftMeasured(725, 20.3), DraftMeasured(428, 87.6)),
+    LinkSetting(0.10, 100): (DraftMeasured(1008, 30.5), DraftMeasured(661, 87.7)),
 }
 """Section 9 of the draft, Classic and TCP-SF.
 

@@ -37,8 +37,8 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
-    """An axis with fixed ends."""
+class AxisScale:
+    """An axis of a drawing with its ends and the distance between its ticks."""
 
     axis: Axis
     low: float = 0.0
@@ -88,14 +88,16 @@ class Scale:
                 yield Tick(place=found, label=label(step), decade=decade)
 
 
-def category(axis: Axis, values: Iterable[float | str]) -> Scale:
+def category(axis: Axis, values: Iterable[float | str]) -> AxisScale:
     """Category axis with every category that occurs, in the order of occurrence."""
-    return Scale(axis=axis, names=tuple(dict.fromkeys(name(value) for value in values)) or ("",))
+    return AxisScale(
+        axis=axis, names=tuple(dict.fromkeys(name(value) for value in values)) or ("",)
+    )
 
 
 def numeric(
     axis: Axis, values: Iterable[float], *, ticks: int, rounded: bool = False, zero: bool = False
-) -> Scale:
+) -> AxisScale:
     """Axis that contains all ``values`` and has about ``ticks`` ticks.
 
     An ``axis`` with ``low`` and ``high`` sets the ends. ``rounded`` widens the axis to round
@@ -115,7 +117,7 @@ def numeric(
             f"cannot draw the {axis.scale} axis `{axis.label}` from {low:g} to {high:g}",
             hint="`low` must be less than `high`" + (", and more than 0" if log else ""),
         )
-    return Scale(axis=axis, low=low, high=high, step=_step(low, high, ticks))
+    return AxisScale(axis=axis, low=low, high=high, step=_step(low, high, ticks))
 
 
 def name(value: float | str) -> str:
@@ -128,7 +130,7 @@ def name(value: float | str) -> str:
 
 
 def number(value: float | str, axis: Axis) -> float:
-    """A value on an axis of numbers."""
+    """Return a value of an axis of numbers; text is an error."""
     if isinstance(value, str):
         raise TcpsfError(
             f"cannot place `{value}` on the {axis.scale} axis `{axis.label}`",
@@ -148,10 +150,10 @@ def label(value: float) -> str:
         exponent = math.floor(math.log10(size) + 1e-9)
         digits = f"{size / 10.0**exponent:.3g}"
         power = "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-        told = power if digits == "1" else f"{digits}·{power}"
+        label = power if digits == "1" else f"{digits}·{power}"
     else:
-        told = text.short(float(f"{size:.6g}"))
-    return ("−" if value < 0 else "") + told
+        label = text.short(float(f"{size:.6g}"))
+    return ("−" if value < 0 else "") + label
 
 
 def labelled(ticks: Sequence[Tick], room: float) -> Sequence[Tick]:
@@ -175,9 +177,9 @@ def crowded(ticks: Sequence[Tick], room: float) -> bool:
     )
 
 
-def width(told: str) -> float:
+def width(label: str) -> float:
     """Approximate width of a tick's label, in pixels."""
-    return len(told) * PIXELS_PER_LETTER
+    return len(label) * PIXELS_PER_LETTER
 
 
 def _linear_ends(

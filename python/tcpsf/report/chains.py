@@ -48,7 +48,7 @@ STYLE = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """A sender's chain for one loss probability."""
+    """The Markov chain of one sender for one loss probability."""
 
     key: str
     label: str
@@ -73,7 +73,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chains:
-    """The senders' chains and their arguments."""
+    """The senders' Markov chains and the arguments of the models."""
 
     arguments: Mapping[str, Any]
     chains: tuple[Named, ...]
@@ -193,7 +193,7 @@ def _table(each: Named) -> Table:
 
 
 def drawing(each: Named) -> Drawing:
-    """Return the drawing for a report."""
+    """Return a sender's state machine as a drawing of a report."""
     return Drawing(
         key=each.figure.lower().replace(". ", "-"),
         title=f"{each.figure}: states of {each.label}",
@@ -226,10 +226,12 @@ def drawn(each: Named) -> str:
             f'<text class="soft" x="{x + WIDE / 2:g}" y="{y + 25:g}" text-anchor="middle">{visits[state]:.3g}</text>',
         ]
     body = "\n".join(parts)
-    told = escape(f"State machine of {each.label}, {len(places)} states, {len(arrows)} transitions")
+    summary = escape(
+        f"State machine of {each.label}, {len(places)} states, {len(arrows)} transitions"
+    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chain" viewBox="0 0 {width:g} {height:g}" '
-        f'width="{width:g}" role="img" aria-label="{told}">\n<style>{STYLE}</style>\n{body}\n</svg>\n'
+        f'width="{width:g}" role="img" aria-label="{summary}">\n<style>{STYLE}</style>\n{body}\n</svg>\n'
     )
 
 

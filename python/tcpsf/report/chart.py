@@ -50,7 +50,7 @@ class Chart:
     """Height of the labels below, in pixels."""
     foot_narrow: float
     """Height of the labels below on a narrow page, in pixels."""
-    x: axes.Scale
+    x: axes.AxisScale
     banded: bool
     """Whether an interval is drawn as a band anywhere."""
     whiskered: bool
@@ -110,7 +110,7 @@ def summary(figure: Figure) -> str:
     )
 
 
-def _scales(figure: Figure) -> tuple[axes.Scale, axes.Scale]:
+def _scales(figure: Figure) -> tuple[axes.AxisScale, axes.AxisScale]:
     xs = [x for series in figure.series for x in _places(series)]
     ys = [
         value for series in figure.series for value in _extent(series, log=figure.y.scale == "log")
@@ -181,7 +181,7 @@ def _vertical(ticks: Sequence[axes.Tick]) -> Iterator[str]:
 
 
 def _horizontal(
-    ticks: Sequence[axes.Tick], scale: axes.Scale, *, turned: bool, turned_narrow: bool
+    ticks: Sequence[axes.Tick], scale: axes.AxisScale, *, turned: bool, turned_narrow: bool
 ) -> Iterator[str]:
     yield f'<line class="axis" x2="100%" y1="{HEIGHT:g}" y2="{HEIGHT:g}"/>'
     how = " turned" if turned else " turned-narrow" if turned_narrow else ""
@@ -198,8 +198,8 @@ def _horizontal(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Drawing:
     figure: Figure
-    x: axes.Scale
-    y: axes.Scale
+    x: axes.AxisScale
+    y: axes.AxisScale
     styles: tuple[marks.Style, ...]
 
     def parts(self) -> Iterator[str]:

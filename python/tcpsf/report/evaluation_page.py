@@ -37,7 +37,7 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["marked"] = lambda told: Markup(_marked(told))  # noqa: S704  it escapes
+    made.filters["marked"] = lambda content: Markup(_marked(content))  # noqa: S704  it escapes
     made.filters["plain_json"] = lambda data: Markup(_plain_json(data))  # noqa: S704  it escapes
     made.filters["sentence"] = _sentence
     made.filters["drawn"] = Markup  # SVG of `chart` and `marks`, which escape their text
@@ -46,7 +46,7 @@ def environment() -> jinja2.Environment:
 
 
 def page(report: Report) -> str:
-    """Render the page."""
+    """Return a report as an HTML page."""
     figures = [figure for section in report.sections for figure in section.figures]
     tables = [table for section in report.sections for table in section.tables]
     findings = [finding for section in report.sections for finding in section.findings]
@@ -97,12 +97,12 @@ class _Column:
 class _Cell:
     """A value as text for the reader, and as a number for a program."""
 
-    told: str
+    text: str
     value: float | None = None
     interval: tuple[float, float] | None = None
 
 
-_EMPTY = _Cell(told="")
+_EMPTY = _Cell(text="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,8 +181,8 @@ def _lines(figure: Figure, columns: Sequence[_Column], drawn: chart.Chart) -> It
     scale = drawn.x
     by_column = [
         {
-            _at(x, scale): told
-            for x, told in _values(figure.series[column.series], published=column.published)
+            _at(x, scale): cell
+            for x, cell in _values(figure.series[column.series], published=column.published)
         }
         for column in columns
     ]
@@ -199,7 +199,7 @@ def _lines(figure: Figure, columns: Sequence[_Column], drawn: chart.Chart) -> It
         )
 
 
-def _at(x: float | str, scale: axes.Scale) -> float | str:
+def _at(x: float | str, scale: axes.AxisScale) -> float | str:
     """Identity of a position: a category's name, or the number."""
     return axes.name(x) if scale.names else x
 
@@ -207,17 +207,17 @@ def _at(x: float | str, scale: axes.Scale) -> float | str:
 def _values(series: Series, *, published: bool) -> Iterable[tuple[float | str, _Cell]]:
     if published:
         return (
-            (point.x, _Cell(told=text.short(point.y), value=point.y)) for point in series.published
+            (point.x, _Cell(text=text.short(point.y), value=point.y)) for point in series.published
         )
-    told = text.column([point.y for point in series.points])
+    shown_values = text.column([point.y for point in series.points])
     return (
         (
             point.x,
-            _Cell(told=shown)
+            _Cell(text=shown)
             if point.y is None
-            else _Cell(told=shown, value=point.y.value, interval=point.y.interval),
+            else _Cell(text=shown, value=point.y.value, interval=point.y.interval),
         )
-        for point, shown in zip(series.points, told, strict=True)
+        for point, shown in zip(series.points, shown_values, strict=True)
     )
 
 
@@ -361,22 +361,22 @@ def _took(seconds: float) -> str:
     return f"{minutes} min {rest} s"
 
 
-def _sentence(told: str) -> str:
+def _sentence(sentence: str) -> str:
     """Words as a sentence.
 
     >>> _sentence("ours"), _sentence("Table I")
     ('Ours.', 'Table I.')
     """
-    return f"{told[:1].upper()}{told[1:]}."
+    return f"{sentence[:1].upper()}{sentence[1:]}."
 
 
-def _marked(told: str) -> str:
+def _marked(content: str) -> str:
     """Text as HTML; text between backticks becomes code.
 
     >>> _marked("`a < b` & c")
     '<code>a &lt; b</code> &amp; c'
     """
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(told))
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(content))
 
 
 def _plain_json(data: Mapping[str, Any]) -> str:

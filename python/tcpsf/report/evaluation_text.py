@@ -7,7 +7,8 @@ from collections import Counter
 
 from tcpsf import text
 from tcpsf.evaluation.data import Report, Table, TableCell
-from tcpsf.evaluation.judge import Finding, Verdict
+from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.ranges import Verdict
 
 WIDTH = 80
 WIDEST = 100
@@ -51,11 +52,13 @@ def _summary(report: Report) -> str:
     verdicts = Counter(
         finding.verdict for section in report.sections for finding in section.findings
     )
-    counted = ", ".join(f"{verdicts[verdict]} {told}" for verdict, told in _TOLD.items())
+    counted = ", ".join(
+        f"{verdicts[verdict]} {label}" for verdict, label in _VERDICT_LABELS.items()
+    )
     return f"Of {text.count(verdicts.total(), 'claim')}: {counted}."
 
 
-_TOLD: dict[Verdict, str] = {
+_VERDICT_LABELS: dict[Verdict, str] = {
     "holds": "hold",
     "does not hold": "do not hold",
     "undecided": "undecided",

@@ -20,7 +20,7 @@ VERDICTS = ("holds", "does not hold", "undecided")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link(Plain):
+class ListedExhibit(Plain):
     """A figure, table or drawing of a report."""
 
     title: str
@@ -38,13 +38,13 @@ class Entry(Plain):
     """
 
     key: str
-    links: tuple[Link, ...]
+    links: tuple[ListedExhibit, ...]
     verdicts: Mapping[str, int]
     """Number of claims that depend on the entry, by verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed(Plain):
+class ListedReport(Plain):
     """A report, or the reason why it was not made."""
 
     key: str
@@ -64,13 +64,13 @@ class Listed(Plain):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Paper(Plain):
-    """A paper and its reports."""
+class ListedPaper(Plain):
+    """A paper and its reports in the index of all papers."""
 
     key: str
     title: str
     citations: tuple[str, ...]
-    parts: tuple[Listed, ...]
+    parts: tuple[ListedReport, ...]
 
     @property
     def verdicts(self) -> Mapping[str, int]:
@@ -80,12 +80,12 @@ class Paper(Plain):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Index(Plain):
-    """The complete index."""
+    """The index of all papers' reports, with the verdicts on their claims."""
 
     version: str
     command: str
     scale: str
-    papers: tuple[Paper, ...]
+    papers: tuple[ListedPaper, ...]
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
@@ -128,16 +128,19 @@ def entries(report: Mapping[str, Any], page: str) -> tuple[Entry, ...]:
 KINDS = ("drawing", "figure", "table")
 
 
-def _links(report: Mapping[str, Any], page: str) -> Iterator[tuple[tuple[str, str], Link]]:
+def _links(report: Mapping[str, Any], page: str) -> Iterator[tuple[tuple[str, str], ListedExhibit]]:
     for section in report["sections"]:
         place = f"{page}#section-{section['key']}"
-        yield ("section", section["key"]), Link(title=section["title"], source="", place=place)
+        yield (
+            ("section", section["key"]),
+            ListedExhibit(title=section["title"], source="", place=place),
+        )
         for kind in KINDS:
             for each in section[f"{kind}s"]:
                 place = f"{page}#{kind}-{each['key']}"
                 yield (
                     (kind, each["key"]),
-                    Link(title=each["title"], source=each["source"], place=place),
+                    ListedExhibit(title=each["title"], source=each["source"], place=place),
                 )
 
 
@@ -152,21 +155,21 @@ def _by_section(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def page(index: Index) -> str:
-    """Render the page."""
+    """Return the index of all papers as an HTML page."""
     return (
         environment()
         .get_template("index.html")
-        .render(index=index, names=NAMES, told=told, verdict_names=VERDICTS)
+        .render(index=index, names=NAMES, verdict_summary=verdict_summary, verdict_names=VERDICTS)
     )
 
 
 NAMES = {"simulated": "simulated", "closed": "closed models", "live": "measured on live kernels"}
 
 
-def told(verdicts: Mapping[str, int]) -> str:
+def verdict_summary(verdicts: Mapping[str, int]) -> str:
     """Numbers of claims in words.
 
-    >>> told({"holds": 1, "does not hold": 2, "undecided": 0})
+    >>> verdict_summary({"holds": 1, "does not hold": 2, "undecided": 0})
     '1 of 3 claims holds, 2 do not, 0 undecided'
     """
     count, holds, fails = sum(verdicts.values()), verdicts["holds"], verdicts["does not hold"]
@@ -180,9 +183,9 @@ def told(verdicts: Mapping[str, int]) -> str:
 
 def as_text(index: Index) -> str:
     """Lay out every report with a line for each of its exhibits."""
-    blocks = [f"All papers, {index.scale} scale: {told(index.verdicts)}."]
+    blocks = [f"All papers, {index.scale} scale: {verdict_summary(index.verdicts)}."]
     for paper in index.papers:
-        blocks.append(f"{paper.title}: {told(paper.verdicts)}")
+        blocks.append(f"{paper.title}: {verdict_summary(paper.verdicts)}")
         for part in paper.parts:
             head = f"{part.what} ({NAMES[part.kind]}, `{part.command}`)"
             if part.status == "not run":

@@ -88,7 +88,7 @@ class Packet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """One flow to draw."""
+    """One flow of a time-sequence diagram."""
 
     name: str
     packets: tuple[Packet, ...]
@@ -161,7 +161,7 @@ def flow_of(result: RunResult, *, name: str, flow: int = 0) -> Flow:
 
 
 def ladder(flow: Flow, *, flight_s: float) -> str:
-    """Draw one flow as an SVG."""
+    """Return the time-sequence diagram of one flow, as SVG."""
     return side_by_side((flow,), title=flow.name, flight_s=flight_s)
 
 
@@ -185,10 +185,10 @@ def side_by_side(flows: Sequence[Flow], *, title: str, flight_s: float) -> str:
         parts.append("</g>")
     drawing = "\n".join(parts)
     style = STYLE + PHASE_STYLE if any(flow.phases for flow in flows) else STYLE
-    told = escape(f"{title}: {', '.join(_outcome(flow, axis.first) for flow in flows)}")
+    label = escape(f"{title}: {', '.join(_outcome(flow, axis.first) for flow in flows)}")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="ladder" viewBox="0 0 {width:g} {height:.0f}" '
-        f'width="{width:g}" role="img" aria-label="{told}">\n<style>{style}</style>\n{drawing}\n</svg>\n'
+        f'width="{width:g}" role="img" aria-label="{label}">\n<style>{style}</style>\n{drawing}\n</svg>\n'
     )
 
 
@@ -267,14 +267,14 @@ class _Axis:
             y = self.y(number * TICK_S)
             if not any(top < y < bottom for top, bottom in hidden):
                 yield f'<line class="grid" x1="{AXIS - 6:g}" x2="{width - 8:g}" y1="{y:.1f}" y2="{y:.1f}"/>'
-                told = f"{number * TICK_S:.1f} s"
-                yield f'<text class="tick" x="{AXIS - 10:g}" y="{y + 4:.1f}" text-anchor="end">{told}</text>'
+                label = f"{number * TICK_S:.1f} s"
+                yield f'<text class="tick" x="{AXIS - 10:g}" y="{y + 4:.1f}" text-anchor="end">{label}</text>'
         for top, seconds in self.breaks:
             # The band is below the label of a flow that has just ended.
             band = f'y="{top + 32:.1f}" height="{BREAK_PIXELS - 40:g}"'
             yield f'<rect class="break" x="8" width="{width - 16:g}" {band}/>'
-            told = f"{seconds:.2f} s without a packet"
-            yield f'<text class="soft" x="14" y="{top + BREAK_PIXELS / 2 + 16:.1f}">{told}</text>'
+            label = f"{seconds:.2f} s without a packet"
+            yield f'<text class="soft" x="14" y="{top + BREAK_PIXELS / 2 + 16:.1f}">{label}</text>'
 
 
 def _panel(flow: Flow, axis: _Axis, flight_s: float) -> Iterator[str]:
@@ -293,12 +293,12 @@ def _panel(flow: Flow, axis: _Axis, flight_s: float) -> Iterator[str]:
         yield _label(flow, packet, place(axis.y(packet.sent_s) + 4))
         found = repairs.pop(packet.sent_s, None) if packet.again else None
         if found is not None:
-            y, told = place(axis.y(packet.sent_s) + 4), found.replace("-", " ")
-            yield f'<text class="again-text" x="{LEFT - 8:g}" y="{y:.1f}" text-anchor="end">{told}</text>'
+            y, label = place(axis.y(packet.sent_s) + 4), found.replace("-", " ")
+            yield f'<text class="again-text" x="{LEFT - 8:g}" y="{y:.1f}" text-anchor="end">{label}</text>'
     yield from _phases(flow, axis)
     if flow.complete_s is not None:
-        told = f"{flow.done} after {flow.complete_s - axis.first:.2f} s"
-        yield f'<text class="done" x="{(LEFT + RIGHT) / 2:g}" y="{bottom + 16:.1f}" text-anchor="middle">{told}</text>'
+        label = f"{flow.done} after {flow.complete_s - axis.first:.2f} s"
+        yield f'<text class="done" x="{(LEFT + RIGHT) / 2:g}" y="{bottom + 16:.1f}" text-anchor="middle">{label}</text>'
 
 
 def _phases(flow: Flow, axis: _Axis) -> Iterator[str]:
@@ -307,9 +307,9 @@ def _phases(flow: Flow, axis: _Axis) -> Iterator[str]:
         top, bottom = axis.y(start), axis.y(end)
         kind = "phase odd" if number % 2 else "phase"
         yield f'<line class="{kind}" x1="{PANEL:g}" x2="{PANEL:g}" y1="{top:.1f}" y2="{bottom:.1f}"/>'
-        told = f"{name}, {end - start:.2f} s"
+        label = f"{name}, {end - start:.2f} s"
         y = place((top + bottom) / 2 + 4)
-        yield f'<text x="{PANEL + 8:g}" y="{y:.1f}">{escape(told)}</text>'
+        yield f'<text x="{PANEL + 8:g}" y="{y:.1f}">{escape(label)}</text>'
 
 
 def _arrow(packet: Packet, axis: _Axis) -> Iterator[str]:
@@ -335,15 +335,15 @@ def _lost(packet: Packet, axis: _Axis, flight_s: float) -> Iterator[str]:
 
 def _label(flow: Flow, packet: Packet, y: float) -> str:
     if not packet.from_sender:
-        told = "SYN" if packet.ack is None else f"ack {_number(flow, packet.ack)}"
-        return f'<text x="{RIGHT + 8:g}" y="{y:.1f}">{told}</text>'
+        label = "SYN" if packet.ack is None else f"ack {_number(flow, packet.ack)}"
+        return f'<text x="{RIGHT + 8:g}" y="{y:.1f}">{label}</text>'
     kind = ' class="lost-text"' if packet.lost else ' class="again-text"' if packet.again else ""
-    told = f"{packet.seq}:{packet.seq + packet.payload} ({packet.payload})"
+    label = f"{packet.seq}:{packet.seq + packet.payload} ({packet.payload})"
     if packet.payload == 0 and packet.seq == 0:
-        told = "SYN"
+        label = "SYN"
     elif flow.segment_bytes is not None:
-        told = _number(flow, packet.seq)
-    return f'<text{kind} x="{LEFT - 8:g}" y="{y:.1f}" text-anchor="end">{told}</text>'
+        label = _number(flow, packet.seq)
+    return f'<text{kind} x="{LEFT - 8:g}" y="{y:.1f}" text-anchor="end">{label}</text>'
 
 
 def _number(flow: Flow, seq: int | None) -> str:
@@ -392,7 +392,7 @@ def first_losses() -> tuple[Flow, ...]:
 
 
 def drawn(flows: Sequence[Flow]) -> str:
-    """Draw the flows of `first_losses`."""
+    """Return the diagram of the flows of `first_losses`, as SVG."""
     return side_by_side(
         flows, title="4380 bytes, of which the first segment is lost", flight_s=DELAY_S
     )

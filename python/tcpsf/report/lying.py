@@ -43,11 +43,11 @@ def draw(figure: Figure, known: Mapping[str, int]) -> chart.Chart:
     layout = _Layout(figure=figure, names=names, across=across, styles=styles)
     ticks = list(across.ticks())
     left = max(axes.width(layout.label(name)) for name in names) + 2 * LABEL_LEFT
-    parts, told = "".join(layout.parts()), escape(chart.summary(figure))
+    parts, summary = "".join(layout.parts()), escape(chart.summary(figure))
     return chart.Chart(
         svg="".join(
             (
-                f'<svg class="chart" height="{layout.height:g}" role="img" aria-label="{told}">',
+                f'<svg class="chart" height="{layout.height:g}" role="img" aria-label="{summary}">',
                 *_grid(ticks, across, layout.height),
                 *layout.names_and_heads(),
                 parts,
@@ -72,7 +72,7 @@ def _ends(point: Point) -> Iterator[float]:
         yield from point.y.interval or (point.y.value,)
 
 
-def _grid(ticks: Sequence[axes.Tick], across: axes.Scale, height: float) -> Iterator[str]:
+def _grid(ticks: Sequence[axes.Tick], across: axes.AxisScale, height: float) -> Iterator[str]:
     wide, narrow = (axes.labelled(ticks, room) for room in (chart.WIDE, chart.NARROW / 2))
     for tick in ticks:
         x = f"{100 * tick.place:.2f}%"
@@ -88,7 +88,7 @@ def _grid(ticks: Sequence[axes.Tick], across: axes.Scale, height: float) -> Iter
 class _Layout:
     figure: Figure
     names: Sequence[str]
-    across: axes.Scale
+    across: axes.AxisScale
     styles: Sequence[marks.Style]
 
     @property
@@ -149,10 +149,10 @@ class _Layout:
         middle = top + BAR / 2
         if self.across.place(found.value) is None:
             below = found.value < self.across.low
-            told = f"◂ {text.significant(found)}" if below else f"{text.significant(found)} ▸"
+            summary = f"◂ {text.significant(found)}" if below else f"{text.significant(found)} ▸"
             x, anchor = ("0%", "start") if below else ("100%", "end")
             parts.append(
-                f'<text class="cut" x="{x}" y="{middle + 3.5:.1f}" text-anchor="{anchor}">{told}</text>'
+                f'<text class="cut" x="{x}" y="{middle + 3.5:.1f}" text-anchor="{anchor}">{summary}</text>'
             )
         elif found.interval is not None:
             low, high = (100 * self.across.clamped(end) for end in found.interval)

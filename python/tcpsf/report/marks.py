@@ -53,7 +53,7 @@ class Style:
 
     @property
     def classes(self) -> str:
-        """CSS classes of the style."""
+        """CSS classes for the colour of the series."""
         return f"c{self.colour}{' light' if self.light else ''}"
 
 

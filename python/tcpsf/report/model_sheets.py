@@ -15,7 +15,7 @@ from tcpsf.models import packet_discard as pd
 from tcpsf.models import short_flows as sf
 from tcpsf.models import smart_framing as small
 from tcpsf.report.chains import Chains, Named
-from tcpsf.report.model import LOSS, Column, Sheet, bar, line
+from tcpsf.report.sheet import LOSS, Column, Sheet, bar, line
 
 MELLIA = "Mellia et al. 2005, section V"
 CARDWELL = "Cardwell, Savage, Anderson 1998"
@@ -51,41 +51,50 @@ def smart_framing(
     variable = small.variable_size(
         p, law=law, alpha=alpha, segments=segments, wait=wait, counted=counted, **path
     )
-    columns = [Column(key="loss", label="loss")]
-    values = [p]
-    for key, label, passage in (
-        ("classic", "Classic", classic),
-        ("vs", "VS", variable),
-        ("fs", "FS", fixed),
-    ):
-        rate = passage.net_throughput_Bps if net else passage.throughput_Bps
-        columns += [
-            Column(key=f"{key}_throughput_Bps", label=f"{label}", unit="B/s"),
-            Column(key=f"{key}_waste_percent", label=f"{label} waste", unit="%"),
-        ]
-        values += [rate, 100.0 * passage.waste_fraction]
     gains = {
         "vs": small.gain_percent(variable, classic, net=net),
         "fs": small.gain_percent(fixed, classic, net=net),
     }
-    for key, gain in gains.items():
-        columns.append(Column(key=f"{key}_gain_percent", label=f"{key.upper()} gain", unit="%"))
-        values.append(gain)
+    passages = {"classic": classic, "vs": variable, "fs": fixed}
+    columns, values = _small_window_columns(p, passages, gains, net=net)
     arguments = {
         "law": law, "segments": segments, "threshold": threshold, "alpha": alpha, "rtt_s": rtt, "rto_s": rto,
         "mss_bytes": mss, "overhead_bytes": overhead, "reading": reading, "wait": wait, "counted": counted, "net": net,
     }  # fmt: skip
+    wastes = {
+        "classic": ("Classic", 100.0 * classic.waste_fraction),
+        "vs": ("VS-TCP-SF", 100.0 * variable.waste_fraction),
+        "fs": ("FS-TCP-SF", 100.0 * fixed.waste_fraction),
+    }
+    labelled = {"vs": ("VS-TCP-SF", gains["vs"]), "fs": ("FS-TCP-SF", gains["fs"])}
+    title = "Gain in the small-window region"
     figures = (
-        _over_loss("gain", "Gain in the small-window region", "gain over Classic", "%", loss, {
-            "vs": ("VS-TCP-SF", gains["vs"]), "fs": ("FS-TCP-SF", gains["fs"])}),
-        _over_loss("waste", "Bandwidth wasted", "waste", "% of the sent bytes", loss, {
-            key: (label, 100.0 * passage.waste_fraction)
-            for key, label, passage in (
-                ("classic", "Classic", classic), ("vs", "VS-TCP-SF", variable), ("fs", "FS-TCP-SF", fixed))}),
-    )  # fmt: skip
+        _over_loss("gain", title, "gain over Classic", "%", loss, labelled),
+        _over_loss("waste", "Bandwidth wasted", "waste", "% of the sent bytes", loss, wastes),
+    )
     return _sheet(
         "smart-framing", "The small-window region", MELLIA, arguments, columns, values, figures
     )
+
+
+def _small_window_columns(
+    loss: Any, passages: Mapping[str, small.Passage], gains: Mapping[str, Any], *, net: bool
+) -> tuple[list[Column], list[Any]]:
+    """Return the columns of the table and their values."""
+    columns = [Column(key="loss", label="loss")]
+    values = [loss]
+    labels = {"classic": "Classic", "vs": "VS", "fs": "FS"}
+    for key, passage in passages.items():
+        rate = passage.net_throughput_Bps if net else passage.throughput_Bps
+        columns += [
+            Column(key=f"{key}_throughput_Bps", label=labels[key], unit="B/s"),
+            Column(key=f"{key}_waste_percent", label=f"{labels[key]} waste", unit="%"),
+        ]
+        values += [rate, 100.0 * passage.waste_fraction]
+    for key, gain in gains.items():
+        columns.append(Column(key=f"{key}_gain_percent", label=f"{key.upper()} gain", unit="%"))
+        values.append(gain)
+    return columns, values
 
 
 def small_window_chains(
@@ -165,12 +174,37 @@ def short_flow(
         Column(key="loss", label="loss"),
     ]
     columns += [Column(key=key, label=label, unit="s") for key, (label, _) in times.items()]
+    arguments = {
+        "rtt_s": rtt, "rto_s": rto, "mss_bytes": mss, "initial_window": initial_window, "ack_every": ack_every,
+        "delayed_ack_s": delayed_ack, "window_limit_bytes": window_limit,
+    }  # fmt: skip
+    values = [s, p, *(y for _, y in times.values())]
+    return _sheet(
+        "short-flow",
+        "Time of a short transfer",
+        CARDWELL,
+        arguments,
+        columns,
+        values,
+        (_transfer_times(size, loss, times),),
+    )
+
+
+def _transfer_times(
+    size: Sequence[float], loss: Sequence[float], times: Mapping[str, tuple[str, Any]]
+) -> Figure:
+    """Plot the times against the size, or against the loss if it has more values.
+
+    The times are those of all pairs of a size and a loss, with the loss as the inner loop.
+    """
+    pairs = np.array(list(itertools.product(size, loss)), dtype=np.float64)
+    s, p = pairs[:, 0], pairs[:, 1]
     by_size = len(size) >= len(loss)
     axis = Axis(label="size", unit="bytes", scale="log") if by_size else LOSS
     shown = (p == loss[0]) if by_size else (s == size[0])
     x = (s if by_size else p)[shown]
     fixed = f"loss {loss[0]:g}" if by_size else f"{size[0]:g} bytes"
-    figure = Figure(
+    return Figure(
         key="transfer-time",
         title="Time of a transfer",
         source=CARDWELL,
@@ -180,14 +214,6 @@ def short_flow(
         series=tuple(
             line(key, label, list(x), list(y[shown])) for key, (label, y) in times.items()
         ),
-    )
-    arguments = {
-        "rtt_s": rtt, "rto_s": rto, "mss_bytes": mss, "initial_window": initial_window, "ack_every": ack_every,
-        "delayed_ack_s": delayed_ack, "window_limit_bytes": window_limit,
-    }  # fmt: skip
-    values = [s, p, *(y for _, y in times.values())]
-    return _sheet(
-        "short-flow", "Time of a short transfer", CARDWELL, arguments, columns, values, (figure,)
     )
 
 
@@ -200,7 +226,7 @@ def padhye(
     window_limit: float,
     ack_every: float,
 ) -> Sheet:
-    """Rate of an endless flow."""
+    """Rate of an endless flow with timeouts (Padhye et al. 1998)."""
     p = np.asarray(loss, dtype=np.float64)
     path: dict[str, Any] = {
         "rtt": rtt,
@@ -222,7 +248,7 @@ def padhye(
 
 
 def mathis(*, loss: Sequence[float], rtt: float, mss: float, ack_every: float) -> Sheet:
-    """Rate of congestion avoidance without timeouts."""
+    """Rate of congestion avoidance without timeouts (Mathis et al. 1997)."""
     rates = {"rate_Bps": ("rate", sf.mathis(loss, rtt=rtt, mss=mss, ack_every=ack_every))}
     arguments = {"rtt_s": rtt, "mss_bytes": mss, "ack_every": ack_every}
     return _rates(
@@ -232,30 +258,39 @@ def mathis(*, loss: Sequence[float], rtt: float, mss: float, ack_every: float) -
 
 def packet_discard(*, window: Sequence[int], lost: Sequence[int], most_losses: int) -> Sheet:
     """Losses that Reno repairs without a timeout: one pattern, or the share of all patterns."""
-    if lost:
-        rows: list[tuple[float | str, ...]] = [
-            (
-                float(w),
-                ", ".join(map(str, lost)),
-                *(_said(pd.recovers(w, lost, ssthresh_rule=r)) for r in _RULES),
-            )
-            for w in window
-        ]
-        columns = [
+    return _one_pattern(window, lost) if lost else _all_patterns(window, most_losses)
+
+
+def _one_pattern(window: Sequence[int], lost: Sequence[int]) -> Sheet:
+    rows: tuple[tuple[float | str, ...], ...] = tuple(
+        (
+            float(w),
+            ", ".join(map(str, lost)),
+            *(_repaired(pd.recovers(w, lost, ssthresh_rule=r)) for r in _RULES),
+        )
+        for w in window
+    )
+    return Sheet(
+        model="packet-discard",
+        title="Losses from one window of Reno",
+        source=COHEN,
+        arguments={"window": list(window), "lost": list(lost)},
+        columns=(
             Column(key="window", label="window", unit="segments"),
             Column(key="lost", label="lost"),
             Column(key="recovers_cwnd", label="half the window"),
             Column(key="recovers_flight", label="half in flight"),
-        ]
-        return Sheet(
-            model="packet-discard",
-            title="Losses from one window of Reno",
-            source=COHEN,
-            arguments={"window": list(window), "lost": list(lost)},
-            columns=tuple(columns),
-            rows=tuple(rows),
-            figures=(),
-        )
+        ),
+        rows=rows,
+        figures=(),
+    )
+
+
+Shares = Mapping[int, Sequence[tuple[int, int, float, float]]]
+"""Windows, their numbers of patterns, and the percentages that each rule repairs, by losses."""
+
+
+def _all_patterns(window: Sequence[int], most_losses: int) -> Sheet:
     shares: dict[int, list[tuple[int, int, float, float]]] = {}
     for count in range(1, most_losses + 1):
         shares[count] = []
@@ -265,14 +300,29 @@ def packet_discard(*, window: Sequence[int], lost: Sequence[int], most_losses: i
                 good = [int(pd.recovers(w, patterns, ssthresh_rule=rule).sum()) for rule in _RULES]
                 by_cwnd, by_flight = (100.0 * each / len(patterns) for each in good)
                 shares[count].append((w, len(patterns), by_cwnd, by_flight))
-    columns = [
-        Column(key="window", label="window", unit="segments"),
-        Column(key="losses", label="losses"),
-        Column(key="patterns", label="patterns"),
-        Column(key="recovers_cwnd_percent", label="repaired, half the window", unit="%"),
-        Column(key="recovers_flight_percent", label="repaired, half in flight", unit="%"),
-    ]
-    figure = Figure(
+    return Sheet(
+        model="packet-discard",
+        title="Losses from one window of Reno",
+        source=COHEN,
+        arguments={"window": list(window), "most_losses": most_losses},
+        columns=(
+            Column(key="window", label="window", unit="segments"),
+            Column(key="losses", label="losses"),
+            Column(key="patterns", label="patterns"),
+            Column(key="recovers_cwnd_percent", label="repaired, half the window", unit="%"),
+            Column(key="recovers_flight_percent", label="repaired, half in flight", unit="%"),
+        ),
+        rows=tuple(
+            (float(w), float(count), float(patterns), cwnd, flight)
+            for count, rows in shares.items()
+            for w, patterns, cwnd, flight in rows
+        ),
+        figures=(_repaired_shares(shares),),
+    )
+
+
+def _repaired_shares(shares: Shares) -> Figure:
+    return Figure(
         key="repaired",
         title="Patterns of losses that are repaired without the timer",
         source=COHEN,
@@ -290,25 +340,12 @@ def packet_discard(*, window: Sequence[int], lost: Sequence[int], most_losses: i
             if rows
         ),
     )
-    return Sheet(
-        model="packet-discard",
-        title="Losses from one window of Reno",
-        source=COHEN,
-        arguments={"window": list(window), "most_losses": most_losses},
-        columns=tuple(columns),
-        rows=tuple(
-            (float(w), float(count), float(patterns), cwnd, flight)
-            for count, rows in shares.items()
-            for w, patterns, cwnd, flight in rows
-        ),
-        figures=(figure,),
-    )
 
 
 _RULES: tuple[pd.Rule, ...] = ("cwnd", "flight")
 
 
-def _said(good: pd.Truth) -> str:
+def _repaired(good: pd.Truth) -> str:
     return "repaired" if bool(good) else "timeout"
 
 
@@ -325,7 +362,7 @@ def _patterns(window: int, count: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.array(list(itertools.combinations(range(window), count)), dtype=np.float64)
 
 
-def best_framing(case: bf.Case, *, objective: bf.Objective, most_segments: int) -> Sheet:
+def best_framing(case: bf.ReplyCase, *, objective: bf.Objective, most_segments: int) -> Sheet:
     """Every policy and the best framing, in increasing order of time."""
     found = bf.compare(case, objective=objective, most_segments=most_segments)
     columns = (

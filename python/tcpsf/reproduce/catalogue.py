@@ -1,6 +1,6 @@
 """Catalogue of what can be reproduced: papers, their reports and the keys of the exhibits.
 
-A paper is a folder of `tcpsf.reproduce`. If the folder has a module ``evaluation``, the paper's
+A paper is a folder of `tcpsf.reproduce`. If the folder has a module ``contents``, the paper's
 simulated report consists of the exhibits that ``prepare`` returns there. An exhibit that is added
 there is therefore listed here too. `PARTS` names the reports of closed models and of measurements
 on live kernels.
@@ -50,7 +50,7 @@ PAPERS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class CataloguedReport:
     """A report: some of the exhibits of a paper, which are made together."""
 
     key: str
@@ -80,7 +80,7 @@ def papers(only: Sequence[str] = ()) -> tuple[Paper, ...]:
     return tuple(paper for paper in PAPERS if not only or paper.key in only)
 
 
-def parts(only: Sequence[str] = ()) -> tuple[Part, ...]:
+def parts(only: Sequence[str] = ()) -> tuple[CataloguedReport, ...]:
     """Return the reports of some papers, or of all papers.
 
     These are each paper's simulated report, its closed models and its live measurements.
@@ -94,14 +94,16 @@ def parts(only: Sequence[str] = ()) -> tuple[Part, ...]:
             what = "simulated figures and tables"
             words = f"reproduce {paper.key}"
             found.append(
-                Part(key=paper.key, paper=paper.key, kind="simulated", what=what, words=words)
+                CataloguedReport(
+                    key=paper.key, paper=paper.key, kind="simulated", what=what, words=words
+                )
             )
         found += [part for part in OTHERS if part.paper == paper.key]
     return tuple(found)
 
 
-def _closed(paper: str, section: str, what: str) -> Part:
-    return Part(
+def _closed(paper: str, section: str, what: str) -> CataloguedReport:
+    return CataloguedReport(
         key=f"{paper}-models",
         paper=paper,
         kind="closed",
@@ -113,21 +115,21 @@ def _closed(paper: str, section: str, what: str) -> Part:
 
 OTHERS = (
     _closed("smart-framing", "small-window", "Figs. 9 to 13 and 15"),
-    Part(
+    CataloguedReport(
         key="table-2",
         paper="smart-framing",
         kind="live",
         what="Table II",
         words="reproduce smart-framing table-2",
     ),
-    Part(
+    CataloguedReport(
         key="table-3",
         paper="smart-framing",
         kind="live",
         what="Table III",
         words="reproduce smart-framing table-3",
     ),
-    Part(
+    CataloguedReport(
         key="table-3-proxy",
         paper="smart-framing",
         kind="live",
@@ -136,13 +138,13 @@ OTHERS = (
     ),
     _closed("packet-discard", "packet-discard", "equations (1) to (4)"),
     _closed("short-flows", "short-flows", "Fig. 2, equations (1) and (2)"),
-    Part(
+    CataloguedReport(
         key="short-flows-live",
         paper="short-flows",
         kind="live",
         what="Figs. 17 to 20",
         words="reproduce short-flows live"
-        if importlib.util.find_spec("tcpsf.reproduce.short_flows.evaluation")
+        if importlib.util.find_spec("tcpsf.reproduce.short_flows.contents")
         else "reproduce short-flows",
     ),
 )
@@ -151,12 +153,12 @@ OTHERS = (
 
 def has_simulations(paper: str) -> bool:
     """Whether the paper has a simulated report."""
-    return importlib.util.find_spec(f"{_package(paper)}.evaluation") is not None
+    return importlib.util.find_spec(f"{_package(paper)}.contents") is not None
 
 
 def prepare(paper: str, *, scale: Any = "quick", seed: int = 1) -> Evaluation:
     """Return the inputs of the paper's simulated report; see ``prepare`` of its package."""
-    wanted: Evaluation = importlib.import_module(f"{_package(paper)}.evaluation").prepare(
+    wanted: Evaluation = importlib.import_module(f"{_package(paper)}.contents").prepare(
         scale=scale, seed=seed
     )
     return wanted
@@ -164,7 +166,7 @@ def prepare(paper: str, *, scale: Any = "quick", seed: int = 1) -> Evaluation:
 
 def scales(paper: str) -> Mapping[str, Scale]:
     """Return the scales of the paper's simulated report, by name."""
-    found: Mapping[str, Scale] = importlib.import_module(f"{_package(paper)}.evaluation").SCALES
+    found: Mapping[str, Scale] = importlib.import_module(f"{_package(paper)}.contents").SCALES
     return found
 
 

@@ -17,9 +17,8 @@ from tcpsf.models import packet_discard as model
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.papers.packet_discard_networks import A, B, Topology
-from tcpsf.reproduce.measure import slope as slope_of
 from tcpsf.reproduce.packet_discard import thresholds
-from tcpsf.reproduce.packet_discard.exhibit import (
+from tcpsf.reproduce.packet_discard.exhibit_parts import (
     ABOUT,
     ACTIVE,
     NEAR_ONE,
@@ -36,7 +35,8 @@ from tcpsf.reproduce.packet_discard.exhibit import (
     over,
     timeouts,
 )
-from tcpsf.reproduce.packet_discard.thresholds import Seen
+from tcpsf.reproduce.packet_discard.thresholds import TopologyRuns
+from tcpsf.reproduce.web_runs import slope as slope_of
 from tcpsf.summary import RunSummary
 
 ByGap = Mapping[int, Mapping[float, Sequence[RunSummary]]]
@@ -46,7 +46,7 @@ LOWER = tuple(at for at in paper.THRESHOLDS if at < paper.UPPER)
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits, for runs of ``setting``."""
+    """Return Figs. 12 to 14, all policies, and the bound on the recovery period."""
     a, b = _cases(setting, A), _cases(setting, B)
     epd_a, epd_b = thresholds.cases(setting, A), thresholds.cases(setting, B)
 
@@ -106,7 +106,7 @@ def _figures(
     number: int,
     topology: Topology,
     seen: ByGap,
-    epd: Seen,
+    epd: TopologyRuns,
     *,
     published: Mapping[int, PublishedPoint],
 ) -> tuple[Figure, ...]:
@@ -125,7 +125,7 @@ def _panel(
     key: str,
     topology: Topology,
     seen: ByGap,
-    epd: Seen,
+    epd: TopologyRuns,
     published: Mapping[int, PublishedPoint],
 ) -> Figure:
     measure = goodput(topology)
@@ -167,14 +167,14 @@ def _top(seen: ByGap, topology: Topology) -> tuple[int, float]:
     return max(found, key=lambda key: found[key])
 
 
-def _figure_12(seen: ByGap, epd: Seen) -> Part:
+def _figure_12(seen: ByGap, epd: TopologyRuns) -> Part:
     gap, at = _top(seen, B)
     point = PublishedPoint(x=at, y=paper.BPD_BEST)
     figures = _figures(12, B, seen, epd, published={gap: point})
     return Part(figures=figures, findings=tuple(_claims_12(seen, epd, seen[gap][at])))
 
 
-def _claims_12(seen: ByGap, epd: Seen, top: Sequence[RunSummary]) -> Iterator[Finding]:
+def _claims_12(seen: ByGap, epd: TopologyRuns, top: Sequence[RunSummary]) -> Iterator[Finding]:
     where = "section 5, Fig. 12"
     measure = goodput(B)
     epd_top = epd.epd[best(epd.epd, measure)]
@@ -204,6 +204,12 @@ def _claims_12(seen: ByGap, epd: Seen, top: Sequence[RunSummary]) -> Iterator[Fi
         published="difference above 0",
         judged=judge.all_above(at_each, 0.0, ""),
     )
+    yield from _claims_of_gaps(seen, epd)
+
+
+def _claims_of_gaps(seen: ByGap, epd: TopologyRuns) -> Iterator[Finding]:
+    where = "section 5, Fig. 12"
+    measure = goodput(B)
     twice = {
         f"Gap {gap}, {at:g}": stats.difference(
             each(runs, measure), [2.0 * value for value in each(epd.epd[at], measure)]
@@ -237,7 +243,7 @@ def _claims_12(seen: ByGap, epd: Seen, top: Sequence[RunSummary]) -> Iterator[Fi
     )
 
 
-def _figure_13(seen: Mapping[float, Sequence[RunSummary]], epd: Seen) -> Part:
+def _figure_13(seen: Mapping[float, Sequence[RunSummary]], epd: TopologyRuns) -> Part:
     top = best(seen, goodput(B))
     figure = Figure(
         key="fig-13",
@@ -282,7 +288,7 @@ def _figure_13(seen: Mapping[float, Sequence[RunSummary]], epd: Seen) -> Part:
     return Part(figures=(figure,), findings=(finding, also))
 
 
-def _figure_14(seen: ByGap, epd: Seen) -> Part:
+def _figure_14(seen: ByGap, epd: TopologyRuns) -> Part:
     measure = goodput(A)
     gap, at = _top(seen, A)
     gain = over(seen[gap][at], epd.epd[best(epd.epd, measure)], measure)
@@ -296,7 +302,7 @@ def _figure_14(seen: ByGap, epd: Seen) -> Part:
     return Part(figures=_figures(14, A, seen, epd, published={}), findings=(finding,))
 
 
-def _policies(seen: Mapping[str, tuple[Seen, Sequence[RunSummary]]]) -> Part:
+def _policies(seen: Mapping[str, tuple[TopologyRuns, Sequence[RunSummary]]]) -> Part:
     rows = []
     for topology in (A, B):
         flat, bpd = seen[topology.key]

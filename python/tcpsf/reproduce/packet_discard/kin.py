@@ -19,8 +19,8 @@ from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.papers import smart_framing as framing
 from tcpsf.papers.packet_discard_networks import B
 from tcpsf.papers.smart_framing_figures import reno
-from tcpsf.reproduce import measure
-from tcpsf.reproduce.packet_discard.exhibit import (
+from tcpsf.reproduce import web_runs
+from tcpsf.reproduce.packet_discard.exhibit_parts import (
     Setting,
     active,
     fairness,
@@ -46,30 +46,30 @@ class Discipline:
     buffer: Buffer
 
 
-def _kept(**options: object) -> Buffer:
+def _buffer(**options: object) -> Buffer:
     return Buffer(bytes="150kB", **options)  # type: ignore[arg-type]
 
 
 DISCIPLINES = (
-    Discipline(key="tail", label="drop-tail", buffer=_kept()),
+    Discipline(key="tail", label="drop-tail", buffer=_buffer()),
     Discipline(key="short", label="drop-tail at 40 %", buffer=Buffer(bytes="60kB")),
     Discipline(
         key="balanced",
         label="balanced",
-        buffer=_kept(balanced=Balanced(lower=0.4, upper=0.9, gap=25)),
+        buffer=_buffer(balanced=Balanced(lower=0.4, upper=0.9, gap=25)),
     ),
     Discipline(
         key="balanced-10",
         label="balanced, Gap 10",
-        buffer=_kept(balanced=Balanced(lower=0.4, upper=0.9, gap=10)),
+        buffer=_buffer(balanced=Balanced(lower=0.4, upper=0.9, gap=10)),
     ),
     Discipline(
         key="red",
         label="RED",
-        buffer=_kept(red=Red(min_bytes="30kB", max_bytes="90kB", gentle=True)),
+        buffer=_buffer(red=Red(min_bytes="30kB", max_bytes="90kB", gentle=True)),
     ),
     Discipline(
-        key="codel", label="CoDel", buffer=_kept(codel=CoDel(target="5ms", interval="100ms"))
+        key="codel", label="CoDel", buffer=_buffer(codel=CoDel(target="5ms", interval="100ms"))
     ),
 )
 """The buffers; the second shows the effect of the lower threshold of balanced discard alone."""
@@ -114,7 +114,7 @@ ByDiscipline = Mapping[str, Sequence[RunSummary]]
 
 
 def exhibits(setting: Setting, duration: str) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits.
+    """Return the exhibits of balanced discard on a queue of packets.
 
     The exhibits with short flows run for ``duration`` with the Smart Framing paper's profile.
     """
@@ -262,18 +262,18 @@ def _part(key: str, label: str, cases: Mapping[str, Case], runs: Runs) -> Part:
 
 def _cells(runs: Sequence[RunSummary]) -> tuple[TableCell, ...]:
     return (
-        TableCell(ours=measure.mean_time(runs), published=None, unit="s"),
-        TableCell(ours=measure.quantile(runs, 0.95), published=None, unit="s"),
-        TableCell(ours=fast_percent(measure.each(runs)), published=None, unit="%"),
-        TableCell(ours=measure.mean(measure.timeouts_a_flow(runs)), published=None),
-        TableCell(ours=measure.mean(measure.greedy_mbps(runs)), published=None, unit="Mb/s"),
+        TableCell(ours=web_runs.mean_time(runs), published=None, unit="s"),
+        TableCell(ours=web_runs.quantile(runs, 0.95), published=None, unit="s"),
+        TableCell(ours=fast_percent(web_runs.each(runs)), published=None, unit="%"),
+        TableCell(ours=web_runs.mean(web_runs.timeouts_a_flow(runs)), published=None),
+        TableCell(ours=web_runs.mean(web_runs.greedy_mbps(runs)), published=None, unit="Mb/s"),
         TableCell(ours=_kilobytes(runs), published=None, unit="kB"),
-        TableCell(ours=measure.lost_percent(runs), published=None, unit="%"),
+        TableCell(ours=web_runs.lost_percent(runs), published=None, unit="%"),
     )
 
 
 def _kilobytes(runs: Sequence[RunSummary]) -> stats.Estimate | None:
-    found = measure.queue_bytes(runs)
+    found = web_runs.queue_bytes(runs)
     return None if found is None else found.scaled(1e-3)
 
 
@@ -290,5 +290,5 @@ def _claims(key: str, label: str, seen: ByDiscipline) -> Iterator[Finding]:
             claim=f"{label}: short flows complete sooner with balanced discard than with {name}",
             source=OWN,
             published="",
-            judged=judge.is_above(measure.gain(seen["balanced"], seen[other]), 0.0, "%"),
+            judged=judge.is_above(web_runs.gain(seen["balanced"], seen[other]), 0.0, "%"),
         )

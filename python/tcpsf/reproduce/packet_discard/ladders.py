@@ -13,6 +13,7 @@ from tcpsf.evaluation.data import Drawing
 from tcpsf.evaluation.exhibit import Exhibit, Part
 from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Case
+from tcpsf.evaluation.ranges import Verdict
 from tcpsf.evaluation.watch import Rows
 from tcpsf.models import packet_discard as model
 from tcpsf.papers import packet_discard as paper
@@ -97,7 +98,7 @@ LADDERS = (
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return one exhibit per diagram."""
+    """Return one exhibit per time-sequence diagram: Figs. 1, 2, 4 and 19."""
     return tuple(_exhibit(each) for each in LADDERS)
 
 
@@ -158,13 +159,13 @@ def _within(packet: ladder.Packet, first: int) -> bool:
 
 def _claim(drawn: Ladder, runs: Mapping[str, RunSummary]) -> Finding:
     found = {name: tuple(row["cause"] for row in REPAIRS.of(run)) for name, run in runs.items()}
-    told = "; ".join(
+    responses = "; ".join(
         f"{name}: {', '.join(causes).replace('-', ' ')}" for name, causes in found.items()
     )
-    verdict: judge.Verdict = "holds" if found == dict(drawn.expected) else "does not hold"
+    verdict: Verdict = "holds" if found == dict(drawn.expected) else "does not hold"
     needs = bool(model.recovers(drawn.window, list(drawn.lost)))
     wording = (
-        f"Responses to the losses, in order: {told}. Nothing in them is random. "
+        f"Responses to the losses, in order: {responses}. Nothing in them is random. "
         f"Equations (1) to (3): Reno needs {'no' if needs else 'a'} timeout."
     )
     count = sum(causes.count(TIMEOUT) for causes in found.values())
@@ -173,5 +174,5 @@ def _claim(drawn: Ladder, runs: Mapping[str, RunSummary]) -> Finding:
         claim=drawn.claim,
         source=drawn.source,
         published=f"drawn in {drawn.figure}",
-        judged=judge.by_value(count, verdict, told, wording),
+        judged=judge.by_value(count, verdict, responses, wording),
     )

@@ -16,7 +16,7 @@ from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.papers.packet_discard import FIGURE_20, Mixed
 from tcpsf.papers.packet_discard_networks import MIXED
-from tcpsf.reproduce.packet_discard.exhibit import (
+from tcpsf.reproduce.packet_discard.exhibit_parts import (
     ABOUT,
     Setting,
     connections,
@@ -41,7 +41,7 @@ ByPair = Mapping[str, Sequence[RunSummary]]
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibit, for runs of ``setting``."""
+    """Return Fig. 20, Reno beside Reno and beside SACK."""
     text = _exhibit("fig-20", "", setting)
     if setting.readings == "closest":
         return (text,)

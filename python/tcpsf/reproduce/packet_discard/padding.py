@@ -17,7 +17,7 @@ from tcpsf.evaluation.plan import Case
 from tcpsf.models import packet_discard as model
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import smart_framing as framing
-from tcpsf.reproduce import measure
+from tcpsf.reproduce import web_runs
 from tcpsf.scenario import Buffer, Discard, Link, Scenario
 from tcpsf.summary import RunSummary, fast_percent
 
@@ -34,7 +34,7 @@ BySender = Mapping[str, Sequence[RunSummary]]
 
 
 def exhibits(duration: str) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits, for runs of ``duration``."""
+    """Return the exhibits of framing over ATM."""
     cases = {
         line: {
             variant.key: Case(scenario=_scenario(variant.sender, line=line, duration=duration))
@@ -130,14 +130,16 @@ def _gains(seen: Mapping[str, BySender]) -> Part:
     for line, name in LINES.items():
         for variant in framing.VARIANTS:
             runs = seen[line][variant.key]
-            gain = None if variant is framing.CLASSIC else measure.gain(runs, seen[line]["classic"])
+            gain = (
+                None if variant is framing.CLASSIC else web_runs.gain(runs, seen[line]["classic"])
+            )
             found = (
-                (measure.mean_time(runs), "s"),
+                (web_runs.mean_time(runs), "s"),
                 (gain, "%"),
-                (fast_percent(measure.each(runs)), "%"),
-                (measure.lost_percent(runs), "%"),
-                (measure.utilisation_percent(runs), "%"),
-                (measure.mean(measure.greedy_mbps(runs)), "Mb/s"),
+                (fast_percent(web_runs.each(runs)), "%"),
+                (web_runs.lost_percent(runs), "%"),
+                (web_runs.utilisation_percent(runs), "%"),
+                (web_runs.mean(web_runs.greedy_mbps(runs)), "Mb/s"),
             )
             cells = tuple(TableCell(ours=value, published=None, unit=unit) for value, unit in found)
             rows.append(Row(label=f"{variant.label}, {name}", cells=cells))
@@ -168,13 +170,13 @@ def _gains(seen: Mapping[str, BySender]) -> Part:
 def _claims(seen: Mapping[str, BySender]) -> Iterator[Finding]:
     for key in ("vs", "fs"):
         label = next(variant.label for variant in framing.VARIANTS if variant.key == key)
-        gains = {line: measure.gains(seen[line][key], seen[line]["classic"]) for line in LINES}
+        gains = {line: web_runs.gains(seen[line][key], seen[line]["classic"]) for line in LINES}
         yield judge.finding(
             key=f"framing-gains-over-cells-{key}",
             claim=f"{label} also shortens short flows on a line of cells",
             source=OWN,
             published="",
-            judged=judge.is_above(measure.mean(gains["cells"]), 0.0, "%"),
+            judged=judge.is_above(web_runs.mean(gains["cells"]), 0.0, "%"),
         )
         yield judge.finding(
             key=f"framing-less-over-cells-{key}",
@@ -182,6 +184,6 @@ def _claims(seen: Mapping[str, BySender]) -> Iterator[Finding]:
             source=OWN,
             published="",
             judged=judge.is_below(
-                measure.paired(gains["cells"], gains["packets"]), 0.0, "percentage points"
+                web_runs.paired(gains["cells"], gains["packets"]), 0.0, "percentage points"
             ),
         )

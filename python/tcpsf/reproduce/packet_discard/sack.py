@@ -17,7 +17,7 @@ from tcpsf.evaluation.plan import Case
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.papers.packet_discard_networks import MIXED, A, B, Policy, Topology
-from tcpsf.reproduce.packet_discard.exhibit import (
+from tcpsf.reproduce.packet_discard.exhibit_parts import (
     ABOUT,
     Setting,
     each,
@@ -40,7 +40,7 @@ PACKETS = Buffer(bytes="50kB")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Network:
+class ComparedNetwork:
     """A network for the comparison; all its connections use Reno, or all use SACK."""
 
     label: str
@@ -52,17 +52,17 @@ class Network:
 
 NETWORKS = (
     *(
-        Network(label=f"{topology.label}, {name}", topology=topology, policy=policy)
+        ComparedNetwork(label=f"{topology.label}, {name}", topology=topology, policy=policy)
         for topology in (A, B, MIXED)
         for name, policy in (("plain ATM", networks.PLAIN), ("PPD", networks.PPD), ("EPD", EPD))
     ),
-    Network(
+    ComparedNetwork(
         label="topology B, drop-tail queue of packets",
         topology=B,
         policy=networks.PLAIN,
         queue=PACKETS,
     ),
-    Network(
+    ComparedNetwork(
         label="Fig. 21, drop-tail queue of packets",
         topology=MIXED,
         policy=networks.PLAIN,
@@ -72,7 +72,7 @@ NETWORKS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class RenoAndSack:
     """The runs of a network with each sender."""
 
     reno: Sequence[RunSummary]
@@ -80,7 +80,7 @@ class Pair:
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibit, for runs of ``setting``."""
+    """Return the exhibit of timeouts with Reno and with SACK."""
     cases = {
         network.label: {name: _case(setting, network, sender) for name, sender in SENDERS.items()}
         for network in NETWORKS
@@ -93,7 +93,7 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
             cases=(*(case for pair in cases.values() for case in pair.values()), balanced),
             build=lambda runs: _part(
                 {
-                    label: Pair(reno=runs.of(pair["Reno"]), sack=runs.of(pair["SACK"]))
+                    label: RenoAndSack(reno=runs.of(pair["Reno"]), sack=runs.of(pair["SACK"]))
                     for label, pair in cases.items()
                 },
                 runs.of(balanced),
@@ -102,7 +102,7 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
     )
 
 
-def _case(setting: Setting, network: Network, sender: str) -> Case:
+def _case(setting: Setting, network: ComparedNetwork, sender: str) -> Case:
     topology = network.topology
     case = setting.case(topology, network.policy, senders=[sender] * topology.connections)
     if network.queue is None:
@@ -114,7 +114,7 @@ def _case(setting: Setting, network: Network, sender: str) -> Case:
     return replace(case, scenario=queued)
 
 
-def _part(pairs: Mapping[str, Pair], balanced: Sequence[RunSummary]) -> Part:
+def _part(pairs: Mapping[str, RenoAndSack], balanced: Sequence[RunSummary]) -> Part:
     table = Table(
         key="sack-timeouts",
         title="Timeouts with Reno and with SACK",
@@ -136,7 +136,7 @@ def _part(pairs: Mapping[str, Pair], balanced: Sequence[RunSummary]) -> Part:
     return Part(tables=(table,), findings=tuple(_claims(pairs, balanced)))
 
 
-def _row(network: Network, pair: Pair) -> Row:
+def _row(network: ComparedNetwork, pair: RenoAndSack) -> Row:
     share = goodput(network.topology)
     found = (
         mean(pair.reno, timeouts),
@@ -150,14 +150,14 @@ def _row(network: Network, pair: Pair) -> Row:
     )
 
 
-def _ratio(pair: Pair) -> stats.Estimate | None:
+def _ratio(pair: RenoAndSack) -> stats.Estimate | None:
     """Ratio of SACK's timeouts to Reno's, with runs compared in pairs."""
     if not any(each(pair.reno, timeouts)):
         return None
     return stats.ratio(each(pair.sack, timeouts), each(pair.reno, timeouts))
 
 
-def _claims(pairs: Mapping[str, Pair], balanced: Sequence[RunSummary]) -> Iterator[Finding]:
+def _claims(pairs: Mapping[str, RenoAndSack], balanced: Sequence[RunSummary]) -> Iterator[Finding]:
     ratios = {label: _ratio(pair) for label, pair in pairs.items()}
     for key, claim, judged in (
         (

@@ -15,7 +15,7 @@ from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.papers.packet_discard_networks import MIXED, B
-from tcpsf.reproduce.packet_discard.exhibit import (
+from tcpsf.reproduce.packet_discard.exhibit_parts import (
     CONNECTIONS,
     Setting,
     active,
@@ -35,7 +35,7 @@ UNLIKE = (networks.SACK, networks.RENO)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variation:
-    """One changed assumption."""
+    """One assumption that differs from the paper's setting, and its value."""
 
     label: str
     options: Mapping[str, Any]
@@ -80,8 +80,8 @@ VARIATIONS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cases:
-    """Cases of one variation."""
+class VariationCases:
+    """The cases with one assumption changed."""
 
     epd: Case
     bpd: Case
@@ -90,7 +90,7 @@ class Cases:
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibit, for runs of ``setting``."""
+    """Return the exhibit of the results under changed assumptions."""
     rows = {each.label: _cases(setting, each) for each in VARIATIONS}
     return (
         Exhibit(
@@ -102,10 +102,10 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
     )
 
 
-def _cases(setting: Setting, variation: Variation) -> Cases:
+def _cases(setting: Setting, variation: Variation) -> VariationCases:
     changed = _changing(setting, variation)
     bpd = networks.bpd(paper.LOWER, gap=paper.GAP, upper=variation.upper)
-    return Cases(
+    return VariationCases(
         epd=changed(B, EPD),
         bpd=changed(B, bpd),
         unlike=changed(MIXED, networks.PPD, senders=UNLIKE),
@@ -128,7 +128,7 @@ def _changing(setting: Setting, variation: Variation) -> Callable[..., Case]:
     return case
 
 
-def _table(rows: Mapping[str, Cases], runs: Runs) -> Part:
+def _table(rows: Mapping[str, VariationCases], runs: Runs) -> Part:
     return Part(
         tables=(
             Table(
@@ -156,7 +156,7 @@ def _table(rows: Mapping[str, Cases], runs: Runs) -> Part:
     )
 
 
-def _row(label: str, cases: Cases, runs: Runs) -> Row:
+def _row(label: str, cases: VariationCases, runs: Runs) -> Row:
     epd, bpd, unlike = runs.of(cases.epd), runs.of(cases.bpd), runs.of(cases.unlike)
     found = (
         mean_share(epd, goodput(B)),

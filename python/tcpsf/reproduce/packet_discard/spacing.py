@@ -15,6 +15,7 @@ from tcpsf.evaluation.data import Axis, Figure
 from tcpsf.evaluation.exhibit import Exhibit, Part, series
 from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Case
+from tcpsf.evaluation.ranges import Verdict
 from tcpsf.evaluation.watch import Rows
 from tcpsf.models import packet_discard as model
 from tcpsf.papers import packet_discard as paper
@@ -61,7 +62,7 @@ NOTE = (
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return the section's exhibit.
+    """Return the exhibit of timeouts by the distance between losses.
 
     Its losses are listed individually, so its runs are not random.
     """
@@ -192,7 +193,8 @@ def _patterns(window: int, least: float) -> Iterator[tuple[int, ...]]:
             return
 
 
-def _claims(runs: Mapping[int, RunSummary]) -> Iterator[Finding]:
+def _pattern_claims() -> Iterator[Finding]:
+    """Judge the claims on the losses of one window, of which all patterns are enumerated."""
     last = WINDOWS[-1]
     for key, claim, windows, rule in (
         (
@@ -219,10 +221,14 @@ def _claims(runs: Mapping[int, RunSummary]) -> Iterator[Finding]:
         wording = (
             f"All patterns are enumerated: {shown}{f', the first is {bad[0]}' if bad else ''}."
         )
-        verdict: judge.Verdict = "does not hold" if bad else "holds"
+        verdict: Verdict = "does not hold" if bad else "holds"
         judged = judge.by_value(len(bad), verdict, shown, wording)
         yield judge.finding(key=key, claim=claim, source=WHERE, published="none", judged=judged)
-    kept = [
+
+
+def _claims(runs: Mapping[int, RunSummary]) -> Iterator[Finding]:
+    yield from _pattern_claims()
+    distant = [
         row
         for distance, run in runs.items()
         for rows in _responses(run, "regular")
@@ -235,7 +241,7 @@ def _claims(runs: Mapping[int, RunSummary]) -> Iterator[Finding]:
         claim="A connection that loses one segment in every 3W/4 + 3 or more does not time out (W from 5 on)",
         source=WHERE,
         published="none",
-        judged=judge.is_none(_timeouts(kept), len(kept)),
+        judged=judge.is_none(_timeouts(distant), len(distant)),
     )
     yield judge.finding(
         key="spacing-premise",

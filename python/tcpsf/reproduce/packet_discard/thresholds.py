@@ -16,7 +16,7 @@ from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.papers.packet_discard_networks import A, B, Topology
-from tcpsf.reproduce.packet_discard.exhibit import (
+from tcpsf.reproduce.packet_discard.exhibit_parts import (
     ABOUT,
     ACTIVE,
     NEAR_ONE,
@@ -37,8 +37,8 @@ FLAT = {"plain": ("Plain ATM", networks.PLAIN), "ppd": ("PPD", networks.PPD)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """The runs of a topology."""
+class TopologyRuns:
+    """Runs of a topology with plain ATM, PPD and EPD."""
 
     plain: Sequence[RunSummary]
     ppd: Sequence[RunSummary]
@@ -47,8 +47,8 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cases:
-    """The cases of a topology."""
+class TopologyCases:
+    """Cases of a topology with plain ATM, PPD and EPD."""
 
     plain: Case
     ppd: Case
@@ -56,21 +56,21 @@ class Cases:
 
     @property
     def all(self) -> tuple[Case, ...]:
-        """Every case."""
+        """All cases of the topology, of every policy."""
         return (self.plain, self.ppd, *self.epd.values())
 
-    def of(self, runs: Runs) -> Seen:
-        """Return the runs of the cases."""
-        return Seen(
+    def of(self, runs: Runs) -> TopologyRuns:
+        """Return the finished runs of these cases."""
+        return TopologyRuns(
             plain=runs.of(self.plain),
             ppd=runs.of(self.ppd),
             epd={threshold: runs.of(case) for threshold, case in self.epd.items()},
         )
 
 
-def cases(setting: Setting, topology: Topology) -> Cases:
-    """Return a topology's cases."""
-    return Cases(
+def cases(setting: Setting, topology: Topology) -> TopologyCases:
+    """Return the cases of a topology with plain ATM, PPD and EPD."""
+    return TopologyCases(
         plain=setting.case(topology, networks.PLAIN),
         ppd=setting.case(topology, networks.PPD),
         epd={
@@ -81,7 +81,7 @@ def cases(setting: Setting, topology: Topology) -> Cases:
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits, for runs of ``setting``."""
+    """Return Figs. 6 to 9, policies by threshold in both topologies."""
     a, b = cases(setting, A), cases(setting, B)
     shown = {"topology A, EPD 0.5": a.epd[0.5].scenario}
     also = {"topology B, EPD 0.5": b.epd[0.5].scenario}
@@ -110,7 +110,7 @@ def _figure(
     topology: Topology,
     what: str,
     y: Axis,
-    seen: Seen,
+    seen: TopologyRuns,
     measure: Measure,
     *,
     published: tuple[PublishedPoint, ...] = (),
@@ -142,13 +142,13 @@ def _figure(
     )
 
 
-def _figure_6(seen: Seen) -> Part:
+def _figure_6(seen: TopologyRuns) -> Part:
     measure = goodput(A)
     figure = _figure(6, A, "Effective throughput", NEAR_ONE, seen, measure)
     return Part(figures=(figure,), findings=tuple(_claims_6(seen, measure)))
 
 
-def _claims_6(seen: Seen, measure: Measure) -> Iterator[Finding]:
+def _claims_6(seen: TopologyRuns, measure: Measure) -> Iterator[Finding]:
     where = "section 3, Fig. 6"
     yield judge.finding(
         key="a-ppd-over-plain",
@@ -190,7 +190,7 @@ def _claims_6(seen: Seen, measure: Measure) -> Iterator[Finding]:
     )
 
 
-def _figure_7(seen: Seen) -> Part:
+def _figure_7(seen: TopologyRuns) -> Part:
     figure = _figure(7, A, "Time in which connections are active", ACTIVE, seen, active)
     less = {f"{at:g}": over(runs, seen.ppd, active) for at, runs in seen.epd.items()}
     finding = judge.finding(
@@ -203,7 +203,7 @@ def _figure_7(seen: Seen) -> Part:
     return Part(figures=(figure,), findings=(finding,))
 
 
-def _figure_8(seen: Seen, in_a: Seen) -> Part:
+def _figure_8(seen: TopologyRuns, in_a: TopologyRuns) -> Part:
     measure = goodput(B)
     top = best(seen.epd, measure)
     figure = _figure(
@@ -221,7 +221,7 @@ def _figure_8(seen: Seen, in_a: Seen) -> Part:
     return Part(figures=(figure,), findings=tuple(_claims_8(seen, in_a, top)))
 
 
-def _claims_8(seen: Seen, in_a: Seen, top: float) -> Iterator[Finding]:
+def _claims_8(seen: TopologyRuns, in_a: TopologyRuns, top: float) -> Iterator[Finding]:
     where = "section 3, Fig. 8"
     measure = goodput(B)
     yield judge.finding(
@@ -255,7 +255,7 @@ def _claims_8(seen: Seen, in_a: Seen, top: float) -> Iterator[Finding]:
     )
 
 
-def _figure_9(seen: Seen) -> Part:
+def _figure_9(seen: TopologyRuns) -> Part:
     top = best(seen.epd, goodput(B))
     figure = _figure(
         9,

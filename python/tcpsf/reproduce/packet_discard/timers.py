@@ -32,7 +32,10 @@ TIMEOUT = Axis(label="retransmission timeout", unit="s", scale="log")
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return the section's exhibit; it varies the timer itself, so it takes no setting."""
+    """Return Fig. 3, the timeout by the round-trip time.
+
+    It varies the timer itself, so it takes no setting.
+    """
     cases = {
         key: Case(scenario=networks.timer_scenario(tick=tick, least=least), watches=(TIMERS,))
         for key, (_, tick, least) in CLOCKS.items()

@@ -19,7 +19,7 @@ from tcpsf.evaluation.watch import Rows
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.papers.packet_discard_networks import SWITCH, B, Policy
-from tcpsf.reproduce.packet_discard.exhibit import (
+from tcpsf.reproduce.packet_discard.exhibit_parts import (
     SECONDS,
     Setting,
     connections,
@@ -67,15 +67,15 @@ OCCUPIED = Axis(label="occupied", unit="share of the buffer", scale="linear", lo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """The runs with each policy."""
+class BpdAndEpd:
+    """Runs of the same network with BPD and with EPD."""
 
     bpd: Sequence[RunSummary]
     epd: Sequence[RunSummary]
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits, for runs of ``setting``."""
+    """Return Figs. 15 to 18, windows and the buffer over time."""
     window = (
         _case(setting, networks.bpd(paper.LOWER, gap=paper.GAP)),
         _case(setting, networks.epd(paper.TRACE_EPD)),
@@ -83,8 +83,8 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
     half = paper.TRACE_BUFFER
     buffer = _case(setting, networks.bpd(half, gap=paper.GAP)), _case(setting, networks.epd(half))
 
-    def of(runs: Runs, cases: tuple[Case, Case]) -> Pair:
-        return Pair(bpd=runs.of(cases[0]), epd=runs.of(cases[1]))
+    def of(runs: Runs, cases: tuple[Case, Case]) -> BpdAndEpd:
+        return BpdAndEpd(bpd=runs.of(cases[0]), epd=runs.of(cases[1]))
 
     return (
         Exhibit(
@@ -159,7 +159,7 @@ def _figure(number: int, title: str, caption: str, y: Axis, lines: tuple[Series,
     )
 
 
-def _figure_15(pair: Pair) -> Part:
+def _figure_15(pair: BpdAndEpd) -> Part:
     figure = _figure(
         15,
         "Congestion window with BPD",
@@ -170,7 +170,7 @@ def _figure_15(pair: Pair) -> Part:
     return Part(figures=(figure,), findings=tuple(_claims_15(pair)))
 
 
-def _claims_15(pair: Pair) -> Iterator[Finding]:
+def _claims_15(pair: BpdAndEpd) -> Iterator[Finding]:
     where = "section 5, Fig. 15"
     rows = [row for run in pair.bpd for row in connections(run)]
     yield judge.finding(
@@ -202,7 +202,7 @@ def _claims_15(pair: Pair) -> Iterator[Finding]:
     )
 
 
-def _figure_16(pair: Pair) -> Part:
+def _figure_16(pair: BpdAndEpd) -> Part:
     line = _line("bpd", "BPD", _windows(pair.bpd[0]), begin=SETTLED_S, end=SETTLED_S + SHORT_S)
     figure = _figure(
         16,
@@ -214,7 +214,7 @@ def _figure_16(pair: Pair) -> Part:
     return Part(figures=(replace(figure, notes=(SAWTOOTH,)),))
 
 
-def _figure_17(pair: Pair) -> Part:
+def _figure_17(pair: BpdAndEpd) -> Part:
     figure = _figure(
         17,
         "Congestion window with EPD",
@@ -225,7 +225,7 @@ def _figure_17(pair: Pair) -> Part:
     return Part(figures=(figure,), findings=tuple(_claims_17(pair)))
 
 
-def _claims_17(pair: Pair) -> Iterator[Finding]:
+def _claims_17(pair: BpdAndEpd) -> Iterator[Finding]:
     where = "section 5, Fig. 17"
     yield judge.finding(
         key="epd-timeouts",
@@ -264,7 +264,7 @@ def _peak(run: RunSummary) -> float:
     return max((value for at, value in _windows(run) if at >= SETTLED_S), default=0.0)
 
 
-def _figure_18(pair: Pair) -> Part:
+def _figure_18(pair: BpdAndEpd) -> Part:
     figures = tuple(
         replace(
             _figure(18, f"The switch's buffer with {label}", caption, OCCUPIED, (line,)),
@@ -288,7 +288,7 @@ def _figure_18(pair: Pair) -> Part:
     return Part(figures=figures, findings=tuple(_claims_18(pair)))
 
 
-def _claims_18(pair: Pair) -> Iterator[Finding]:
+def _claims_18(pair: BpdAndEpd) -> Iterator[Finding]:
     where = "section 5, Fig. 18"
     # One packet of each connection may have started before the threshold was reached.
     tails = paper.TRACE_BUFFER + B.connections * paper.CELLS / paper.BUFFER_CELLS

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tcpsf.reproduce.santa_cruz.evaluation import SCALES, prepare
+from tcpsf.reproduce.santa_cruz.contents import SCALES, prepare
 
 __all__ = ["SCALES", "prepare"]

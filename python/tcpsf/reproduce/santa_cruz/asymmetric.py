@@ -10,7 +10,7 @@ from tcpsf.evaluation.exhibit import Exhibit, Part
 from tcpsf.evaluation.judge import Finding
 from tcpsf.papers import santa_cruz as paper
 from tcpsf.report import axes
-from tcpsf.reproduce.santa_cruz.exhibit import (
+from tcpsf.reproduce.santa_cruz.exhibit_parts import (
     BySender,
     case,
     delay,
@@ -38,7 +38,7 @@ BWDP = 31
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return the section's exhibits.
+    """Return Table 4 and Fig. 13, over asymmetric links.
 
     They are ensembles over small delays before packets are sent, with each reverse buffer.
     """
@@ -136,12 +136,12 @@ def _claims(runs: BySender) -> Iterator[Finding]:
             if reaches
             else judge.is_below(found, 60.0, "%"),
         )
-        told = 100.0 * (1.0 - each.asymmetric.delay_ms / paper.RENO.asymmetric.delay_ms)
+        less_delay = 100.0 * (1.0 - each.asymmetric.delay_ms / paper.RENO.asymmetric.delay_ms)
         yield judge.finding(
             key=f"asymmetric-{each.key}-delay",
             claim=f"{each.label}: at least 42 % less delay than Reno",
             source="section 5",
-            published=f"{told:.0f} %",
+            published=f"{less_delay:.0f} %",
             judged=judge.is_above(
                 less_percent(runs[each.key], runs["reno"], delay), 42.0, "% less"
             ),

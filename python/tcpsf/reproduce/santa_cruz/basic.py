@@ -9,7 +9,7 @@ from tcpsf.evaluation.data import OWN, Row, Table, TableCell
 from tcpsf.evaluation.exhibit import Exhibit, Part
 from tcpsf.evaluation.judge import Finding
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.reproduce.santa_cruz.exhibit import (
+from tcpsf.reproduce.santa_cruz.exhibit_parts import (
     BySender,
     case,
     columns,
@@ -43,7 +43,7 @@ The paper does not state the range around an operating point in which the window
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return the section's exhibits."""
+    """Return the exhibits of the basic bottleneck: Table 2, Figs. 8 and 9, and Table 2 by δ."""
     # The runs are deterministic.
     cases = {each.key: case(paper.basic(sender=each.sender), once=True) for each in paper.SENDERS}
     parts = [("table-2", cases, _table_2), ("fig-8", cases, _figure_8), ("fig-9", cases, _figure_9)]

@@ -15,7 +15,7 @@ from tcpsf.evaluation.exhibit import Exhibit, Part
 from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.evaluation.watch import Rows
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.reproduce.santa_cruz.exhibit import (
+from tcpsf.reproduce.santa_cruz.exhibit_parts import (
     BySender,
     case,
     columns,
@@ -94,7 +94,7 @@ HEADINGS = (
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return the sections' exhibits."""
+    """Return the exhibits of the topics that the paper leaves to later work."""
     return (_fairness(), _coexistence(), _wireless(), _delayed_acks(), _small_window())
 
 

@@ -17,7 +17,7 @@ from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.evaluation.watch import Rows
 from tcpsf.models import santa_cruz as model
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.reproduce.santa_cruz.exhibit import TIME
+from tcpsf.reproduce.santa_cruz.exhibit_parts import TIME
 from tcpsf.result import Batch, Provenance
 from tcpsf.scenario import Greedy, Reorder, Samples, Scenario
 from tcpsf.summary import RunSummary
@@ -51,7 +51,7 @@ SAMPLES = Rows(
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class OneWayDelays:
     """Mean one-way delays of the traced packets of a run, minus the shortest delay.
 
     They cover the data on the forward path and the acknowledgments on the return path. The means
@@ -60,28 +60,28 @@ class Ways:
 
     @property
     def name(self) -> str:
-        """Key of the data."""
+        """Key of the data in `RunSummary.watched`."""
         return "ways"
 
     @property
     def version(self) -> str:
-        """Return a text that identifies the data."""
+        """Text that identifies what the data depend on, apart from the run."""
         return f"1 {BEGINS_S}"
 
-    def fold(self) -> _WaysFold:
-        """Return the fold of a new run."""
-        return _WaysFold()
+    def fold(self) -> _OneWayDelaysFold:
+        """Return a new fold, which collects the data of one run."""
+        return _OneWayDelaysFold()
 
     def of(self, run: RunSummary) -> tuple[float, float]:
-        """Return the means of the forward and the return path."""
-        kept = run.watched[self.name]
-        return kept["sender"], kept["receiver"]
+        """Return a run's mean delays in milliseconds: forward path, then return path."""
+        stored = run.watched[self.name]
+        return stored["sender"], stored["receiver"]
 
 
-class _WaysFold:
+class _OneWayDelaysFold:
     def __init__(self) -> None:
         self._sent: dict[tuple[str, int, int], float] = {}
-        self._ways: dict[str, list[tuple[float, float]]] = {"sender": [], "receiver": []}
+        self._delays: dict[str, list[tuple[float, float]]] = {"sender": [], "receiver": []}
 
     def add(self, batch: Batch) -> None:
         import polars as pl
@@ -100,18 +100,18 @@ class _WaysFold:
             if event == "sent":
                 self._sent[end, flow, packet] = time_s
             elif event == "arrived":
-                self._ways[end].append((time_s, time_s - self._sent.pop((end, flow, packet))))
+                self._delays[end].append((time_s, time_s - self._sent.pop((end, flow, packet))))
 
     def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> dict[str, float]:  # noqa: ARG002
-        return {end: 1e3 * _above_the_least(ways) for end, ways in self._ways.items()}
+        return {end: 1e3 * _above_the_least(delays) for end, delays in self._delays.items()}
 
 
-def _above_the_least(ways: Sequence[tuple[float, float]]) -> float:
-    least = min(way for _, way in ways)
-    return statistics.fmean(way - least for at, way in ways if at > BEGINS_S)
+def _above_the_least(delays: Sequence[tuple[float, float]]) -> float:
+    least = min(delay for _, delay in delays)
+    return statistics.fmean(delay - least for at, delay in delays if at > BEGINS_S)
 
 
-WAYS = Ways()
+ONE_WAY_DELAYS = OneWayDelays()
 
 FIGURE_1 = ((0.0, 2.0, 4.0), (1.0, 3.0, 6.0))
 """Fig. 1: times of sending, arrival and acknowledgment of each of two packets.
@@ -142,7 +142,7 @@ DELAY = Axis(label="relative delay", unit="ms", scale="linear")
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class CongestedNetwork:
     """A network and the direction in which the congestion occurs."""
 
     key: str
@@ -177,25 +177,29 @@ def _late(link: str) -> Scenario:
 
 
 CONGESTED = (
-    Way("alone", "alone", _sampled(paper.basic(sender=SENDER.sender, spread="1s"))),
-    Way("there", "Reno beside it", _sampled(_beside())),
-    Way("back", "Reno on the return path", _sampled(paper.reverse(sender=SENDER.sender))),
+    CongestedNetwork("alone", "alone", _sampled(paper.basic(sender=SENDER.sender, spread="1s"))),
+    CongestedNetwork("there", "Reno beside it", _sampled(_beside())),
+    CongestedNetwork(
+        "back", "Reno on the return path", _sampled(paper.reverse(sender=SENDER.sender))
+    ),
 )
 REORDERED = (
-    Way("in-order", "in order", _sampled(paper.basic(sender=SENDER.sender, spread="1s"))),
-    Way("late-there", "late on the forward path", _sampled(_late("last"))),
-    Way("late-back", "late on the return path", _sampled(_late("last-back"))),
+    CongestedNetwork(
+        "in-order", "in order", _sampled(paper.basic(sender=SENDER.sender, spread="1s"))
+    ),
+    CongestedNetwork("late-there", "late on the forward path", _sampled(_late("last"))),
+    CongestedNetwork("late-back", "late on the return path", _sampled(_late("last-back"))),
 )
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return the section's exhibits."""
+    """Return the exhibits of the delay by direction and of reports out of order."""
     return (_direction(), _reordered())
 
 
 @dataclass(frozen=True, slots=True)
-class Delays:
-    """Mean delays of one run, in milliseconds."""
+class DirectionDelays:
+    """Mean delays of one run by direction in ms, as the sender estimates them and as they were."""
 
     there: float
     back: float
@@ -209,10 +213,10 @@ def _later(run: RunSummary, what: str, quantity: str) -> list[float]:
     ]
 
 
-def delays_of(run: RunSummary) -> Delays:
+def delays_of(run: RunSummary) -> DirectionDelays:
     """Return the sender's estimates of a run and the true values."""
-    there, back = WAYS.of(run)
-    return Delays(
+    there, back = ONE_WAY_DELAYS.of(run)
+    return DirectionDelays(
         there=1e3 * statistics.fmean(_later(run, FLOW, "forward_delay_s")),
         back=1e3 * statistics.fmean(_later(run, FLOW, "return_delay_s")),
         true_there=there,
@@ -220,7 +224,7 @@ def delays_of(run: RunSummary) -> Delays:
     )
 
 
-COLUMNS: tuple[tuple[str, Callable[[Delays], float]], ...] = (
+COLUMNS: tuple[tuple[str, Callable[[DirectionDelays], float]], ...] = (
     ("round trip", lambda found: found.there + found.back),
     ("relative delay, forward", lambda found: found.there),
     ("queueing of packets", lambda found: found.true_there),
@@ -230,7 +234,10 @@ COLUMNS: tuple[tuple[str, Callable[[Delays], float]], ...] = (
 
 
 def _direction() -> Exhibit:
-    cases = {each.key: Case(scenario=each.scenario, watches=(SAMPLES, WAYS)) for each in CONGESTED}
+    cases = {
+        each.key: Case(scenario=each.scenario, watches=(SAMPLES, ONE_WAY_DELAYS))
+        for each in CONGESTED
+    }
 
     def build(runs: Runs) -> Part:
         found = {key: [delays_of(run) for run in runs.of(wanted)] for key, wanted in cases.items()}
@@ -312,13 +319,13 @@ def _curves(run: RunSummary) -> Figure:
     )
 
 
-def _claims(found: Mapping[str, Sequence[Delays]]) -> Iterator[Finding]:
+def _claims(found: Mapping[str, Sequence[DirectionDelays]]) -> Iterator[Finding]:
     where = "section 3.1.1"
-    ways: tuple[tuple[str, str, Callable[[Delays], float]], ...] = (
+    quantities: tuple[tuple[str, str, Callable[[DirectionDelays], float]], ...] = (
         ("there", "on the forward path", lambda run: run.there - run.true_there),
         ("back", "on the return path", lambda run: run.back - run.true_back),
     )
-    for key, label, error in ways:
+    for key, label, error in quantities:
         apart = {
             each.label: stats.mean([error(run) for run in found[each.key]]) for each in CONGESTED
         }
@@ -404,7 +411,7 @@ def _reordered() -> Exhibit:
             columns=("network", "overtaken on the forward path", "overtaken on the return path"),
             rows=rows,
         )
-        told = [
+        as_expected = [
             (bool(there), bool(back)) == (each.key == "late-there", each.key == "late-back")
             for each in REORDERED
             for there, back in zip(
@@ -419,7 +426,7 @@ def _reordered() -> Exhibit:
             "path (runs in which it does not)",
             source="section 3.1.1, Fig. 3(d)",
             published="none",
-            judged=judge.is_none(told.count(False), len(told)),
+            judged=judge.is_none(as_expected.count(False), len(as_expected)),
         )
         return Part(tables=(table,), findings=(finding,))
 

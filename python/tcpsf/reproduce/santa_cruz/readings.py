@@ -15,7 +15,7 @@ from tcpsf.evaluation.evaluate import Heading
 from tcpsf.evaluation.exhibit import Exhibit, Part
 from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.reproduce.santa_cruz.exhibit import case, columns, measured
+from tcpsf.reproduce.santa_cruz.exhibit_parts import case, columns, measured
 
 SECTION = "readings"
 
@@ -115,7 +115,7 @@ def _exhibit(
     key: str,
     of: str,
     cases_of: Callable[[str], tuple[Case, ...]],
-    published: Callable[[paper.Sender], paper.Published],
+    published: Callable[[paper.Sender], paper.PublishedRow],
     *,
     rate_bps: int,
     micro: bool = False,

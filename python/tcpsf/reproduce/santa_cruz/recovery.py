@@ -18,7 +18,7 @@ from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.evaluation.watch import Rows
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.reproduce.santa_cruz.exhibit import unwatched
+from tcpsf.reproduce.santa_cruz.exhibit_parts import unwatched
 from tcpsf.scenario import MaskLoss, PacketLoss, Scenario
 from tcpsf.summary import RunSummary
 
@@ -112,7 +112,7 @@ TIMED = (*FIVE[:3], SC, NO_BACK_OFF)
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return the section's exhibits."""
+    """Return the exhibits of loss recovery: losses of a window, lost ACKs, and no back-off."""
     return (_several_losses(), _lost_acks(), _no_back_off())
 
 

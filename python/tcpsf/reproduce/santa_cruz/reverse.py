@@ -12,9 +12,9 @@ from tcpsf.evaluation.exhibit import Exhibit, Part
 from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.reproduce.santa_cruz.exhibit import (
+from tcpsf.reproduce.santa_cruz.exhibit_parts import (
     BySender,
-    Measured,
+    RunQuantities,
     case,
     delay,
     less_percent,
@@ -41,12 +41,12 @@ ALONE = "reno-alone"
 SHOWN_MS = 10
 """Delay of the access links in the runs of Fig. 11, in milliseconds."""
 
-BySplit = Mapping[tuple[str, int], Sequence[Measured]]
+BySplit = Mapping[tuple[str, int], Sequence[RunQuantities]]
 """Measurements by sender's key and delay of the access links."""
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return the section's exhibits.
+    """Return Table 3 and Fig. 11, with traffic on the return path.
 
     They are ensembles over the split of the delay and the start time of B.
     """
@@ -57,7 +57,7 @@ def exhibits() -> tuple[Exhibit, ...]:
     }
     alone = case(paper.basic(sender=paper.RENO.sender), once=True)
 
-    def read(runs: Runs, wanted: Case) -> list[Measured]:
+    def read(runs: Runs, wanted: Case) -> list[RunQuantities]:
         return [measured(run, rate_bps=paper.BOTTLENECK_BPS) for run in runs.of(wanted)]
 
     def split_runs(runs: Runs) -> BySplit:
@@ -133,22 +133,22 @@ def _claims(runs: BySender) -> Iterator[Finding]:
     for each in paper.SANTA_CRUZ:
         ours = runs[each.key]
         for other in (paper.RENO, paper.VEGAS):
-            told = 100.0 * (each.reverse.throughput_mbps / other.reverse.throughput_mbps - 1.0)
+            published = 100.0 * (each.reverse.throughput_mbps / other.reverse.throughput_mbps - 1.0)
             yield judge.finding(
                 key=f"reverse-{each.key}-above-{other.key}",
                 claim=f"{each.label}: at least 47 % more throughput than {other.label}",
                 source="section 5",
-                published=f"{told:.0f} %",
+                published=f"{published:.0f} %",
                 judged=judge.is_above(
                     more_percent(ours, runs[other.key], throughput), 47.0, "% more"
                 ),
             )
-        told = 100.0 * (1.0 - each.reverse.delay_ms / paper.RENO.reverse.delay_ms)
+        published = 100.0 * (1.0 - each.reverse.delay_ms / paper.RENO.reverse.delay_ms)
         yield judge.finding(
             key=f"reverse-{each.key}-delay",
             claim=f"{each.label}: at least 45 % less delay than Reno",
             source="section 5",
-            published=f"{told:.0f} %",
+            published=f"{published:.0f} %",
             judged=judge.is_above(less_percent(ours, runs["reno"], delay), 45.0, "% less"),
         )
         yield judge.finding(

@@ -17,12 +17,12 @@ from tcpsf.evaluation.exhibit import Exhibit, Part, series
 from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.papers import short_flows as paper
-from tcpsf.papers.short_flows_simulated import Assumptions, Point
+from tcpsf.papers.short_flows_simulated import Assumptions, TransferPoint
 from tcpsf.reproduce.short_flows.trials import Array, Setting, Trials
 
 SIZES = (4000, 8000, 16_000, 32_000, 64_000, 128_000)
 """Total transfer sizes in bytes; each of four flows gets a whole number of bytes."""
-JUDGED = 32_000
+JUDGED_SIZE = 32_000
 """Transfer size in bytes to which the claims refer."""
 ALIKE = 2.0
 """Tolerance in round trips for equal results.
@@ -33,7 +33,7 @@ FLOWS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class SendingMethod:
     """One sending method of Fig. 2."""
 
     key: str
@@ -44,18 +44,18 @@ class Way:
     ack_every: int = 2
 
     def assumed(self, setting: Setting) -> Assumptions:
-        """Return the assumptions of the method."""
+        """Return the assumptions of the setting, with the changes of this method."""
         sender = f"reno / full / iw={self.window}"
         return replace(
             setting.assumed, sender=sender, initial_window=self.window, ack_every=self.ack_every
         )
 
-    def point(self, size: int, loss: float) -> Point:
+    def point(self, size: int, loss: float) -> TransferPoint:
         """Return the transfer of each of its flows."""
-        return Point(size=size // self.flows, mss=self.mss, loss=loss)
+        return TransferPoint(size=size // self.flows, mss=self.mss, loss=loss)
 
     def case(self, setting: Setting, size: int, loss: float) -> Case:
-        """Return the case of the method."""
+        """Return the case of transfers of ``size`` bytes with this method at a loss rate."""
         return _setting(setting, loss).case(self.point(size, loss), self.assumed(setting))
 
     def trials(self, setting: Setting, runs: Runs, size: int, loss: float) -> Trials:
@@ -74,35 +74,35 @@ def _setting(setting: Setting, loss: float) -> Setting:
     return setting if loss else replace(setting, trials=2 * FLOWS)
 
 
-STANDARD = Way(key="standard", label="standard")
-WINDOW = Way(key="window", label="initial window 3", window=3)
-PARALLEL = Way(key="flows", label=f"{FLOWS} flows", flows=FLOWS)
-LARGE = Way(key="mss", label="MSS 9000", mss=9000)
-WAYS = (
+STANDARD = SendingMethod(key="standard", label="standard")
+WINDOW = SendingMethod(key="window", label="initial window 3", window=3)
+PARALLEL = SendingMethod(key="flows", label=f"{FLOWS} flows", flows=FLOWS)
+LARGE = SendingMethod(key="mss", label="MSS 9000", mss=9000)
+METHODS = (
     STANDARD,
-    Way(key="growth", label="an ACK for each segment", ack_every=1),
+    SendingMethod(key="growth", label="an ACK for each segment", ack_every=1),
     WINDOW,
     PARALLEL,
     LARGE,
 )
-ALIKE_WAYS = (WINDOW, PARALLEL, LARGE)
+SIMILAR_METHODS = (WINDOW, PARALLEL, LARGE)
 """Methods that are equal without loss.
 
 Equation (1) contains w, k and MSS only as a product.
 """
 
-LOSS = Point().loss
+LOSS = TransferPoint().loss
 Found = Mapping[tuple[str, int, float], Trials]
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibit, for trials of ``setting``."""
-    places = [(way, size, loss) for way in WAYS for size in SIZES for loss in (0.0, LOSS)]
+    """Return the exhibit of section 3.2, alternatives to a standard sender."""
+    places = [(method, size, loss) for method in METHODS for size in SIZES for loss in (0.0, LOSS)]
 
     def build(runs: Runs) -> Part:
         found = {
-            (way.key, size, loss): way.trials(setting, runs, size, loss)
-            for way, size, loss in places
+            (method.key, size, loss): method.trials(setting, runs, size, loss)
+            for method, size, loss in places
         }
         return Part(
             figures=(_figure(found, mean=False), _figure(found, mean=True)),
@@ -110,7 +110,7 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
             findings=tuple(_findings(found)),
         )
 
-    cases = tuple(way.case(setting, size, loss) for way, size, loss in places)
+    cases = tuple(method.case(setting, size, loss) for method, size, loss in places)
     return (Exhibit(key="alternatives", section="alternatives", cases=cases, build=build),)
 
 
@@ -125,25 +125,25 @@ def _figure(found: Found, *, mean: bool) -> Figure:
         y=Axis(label="time", unit="s", scale="log"),
         series=tuple(
             series(
-                way.key,
-                way.label,
+                method.key,
+                method.label,
                 list(SIZES),
-                [(each.mean() if mean else each.median()) for each in _along(found, way)],
+                [(each.mean() if mean else each.median()) for each in _along(found, method)],
             )
-            for way in WAYS
+            for method in METHODS
         ),
     )
 
 
-def _along(found: Found, way: Way) -> Iterator[Trials]:
+def _along(found: Found, method: SendingMethod) -> Iterator[Trials]:
     for size in SIZES:
-        yield found[way.key, size, LOSS]
+        yield found[method.key, size, LOSS]
 
 
 def _table(found: Found) -> Table:
     rows = []
-    for way in WAYS:
-        free, lossy = found[way.key, JUDGED, 0.0], found[way.key, JUDGED, LOSS]
+    for method in METHODS:
+        free, lossy = found[method.key, JUDGED_SIZE, 0.0], found[method.key, JUDGED_SIZE, LOSS]
         cells = (
             TableCell(ours=free.minimum(), published=None, unit="s"),
             TableCell(ours=lossy.median(), published=None, unit="s"),
@@ -152,7 +152,7 @@ def _table(found: Found) -> Table:
             TableCell(ours=_fast(lossy), published=None),
             TableCell(ours=lossy.share(lossy.syn_timeouts > 0), published=None),
         )
-        rows.append(Row(label=way.label, cells=cells))
+        rows.append(Row(label=method.label, cells=cells))
     return Table(
         key="alternatives",
         title="Ways to send 32 kB, without loss and with 5 %",
@@ -187,8 +187,8 @@ def _claim(key: str, claim: str, published: str, judged: judge.Judged) -> Findin
 
 
 def _findings(found: Found) -> Iterator[Finding]:
-    rtt = Point().rtt
-    free = [found[way.key, JUDGED, 0.0].minimum().value for way in ALIKE_WAYS]
+    rtt = TransferPoint().rtt
+    free = [found[method.key, JUDGED_SIZE, 0.0].minimum().value for method in SIMILAR_METHODS]
     apart = judge.exact((max(free) - min(free)) / rtt)
     yield _claim(
         "free",
@@ -201,13 +201,13 @@ def _findings(found: Found) -> Iterator[Finding]:
         "With 5 % loss their times differ (medians of 32 kB, by more round trips)",
         "not actually equivalent",
         judge.is_above(
-            _range([found[way.key, JUDGED, LOSS] for way in ALIKE_WAYS], rtt),
+            _range([found[method.key, JUDGED_SIZE, LOSS] for method in SIMILAR_METHODS], rtt),
             apart.value,
             "round trips",
         ),
     )
     standard, large, window, parallel = (
-        found[way.key, JUDGED, LOSS] for way in (STANDARD, LARGE, WINDOW, PARALLEL)
+        found[method.key, JUDGED_SIZE, LOSS] for method in (STANDARD, LARGE, WINDOW, PARALLEL)
     )
     yield _claim(
         "segments",

@@ -20,11 +20,11 @@ from tcpsf.evaluation.plan import Runs
 from tcpsf.intervals import Student
 from tcpsf.models import short_flows as sf
 from tcpsf.papers import short_flows as paper
-from tcpsf.papers.short_flows_simulated import Point
-from tcpsf.report.model import bar
-from tcpsf.reproduce.short_flows.trials import RESAMPLES, Seen, Setting, Trials
+from tcpsf.papers.short_flows_simulated import TransferPoint
+from tcpsf.report.sheet import bar
+from tcpsf.reproduce.short_flows.trials import RESAMPLES, PointTrials, Setting, Trials
 
-SHOWN = {14: ("10 kB", Point()), 15: ("128 kB", Point(size=128_000))}
+SHOWN = {14: ("10 kB", TransferPoint()), 15: ("128 kB", TransferPoint(size=128_000))}
 APART = 0.1
 """Largest total variation at which a law describes a distribution "very well".
 
@@ -34,7 +34,7 @@ MOST = 0.9
 """Share of timeouts from which on transfers hardly ever use fast retransmit."""
 
 
-COSTLY = Point(size=64_000)
+COSTLY = TransferPoint(size=64_000)
 """The point of Fig. 16."""
 ENOUGH = 30
 """Smallest number of transfers for a median and a mean.
@@ -93,7 +93,7 @@ def _counts(trials: Trials) -> list[int]:
     return [int(count) for count in np.bincount(trials.events.astype(np.int64), minlength=2)]
 
 
-def _figure(number: int, seen: Seen) -> Figure:
+def _figure(number: int, seen: PointTrials) -> Figure:
     counts = _counts(seen.trials)
     names = [str(count) for count in range(len(counts))]
     law = binomial(seen.point.segments, seen.point.loss, len(counts) - 1)
@@ -123,7 +123,7 @@ def _apart(shares: Sequence[float], law: Sequence[float]) -> float:
     return 0.5 * (sum(abs(a - b) for a, b in zip(shares, law, strict=True)) + 1.0 - sum(law))
 
 
-def variation(seen: Seen) -> stats.Estimate:
+def variation(seen: PointTrials) -> stats.Estimate:
     """Total variation between the number of reductions and the binomial law."""
     trials = seen.trials
     counts = np.asarray(_counts(trials), dtype=np.float64)
@@ -144,7 +144,7 @@ def timeout_share(trials: Trials) -> stats.Estimate | None:
     return stats.share(trials.timeouts.tolist(), trials.events.tolist())
 
 
-def _findings(number: int, seen: Seen) -> Iterator[Finding]:
+def _findings(number: int, seen: PointTrials) -> Iterator[Finding]:
     size, trials = SHOWN[number][0], seen.trials
     expected = float(sf.expected_losses(seen.point.size, seen.point.loss, mss=seen.point.mss))
     near = math.exp(-paper.CLOSE), math.exp(paper.CLOSE)
@@ -192,7 +192,7 @@ def by_events(trials: Trials) -> dict[int, Trials]:
     }
 
 
-def _costs(seen: Seen) -> Part:
+def _costs(seen: PointTrials) -> Part:
     columns = by_events(seen.trials)
     return Part(figures=(_figure_16(seen.trials, columns),), findings=tuple(_findings_16(columns)))
 

@@ -18,8 +18,8 @@ from tcpsf.evaluation.exhibit import Exhibit, Part
 from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Runs
 from tcpsf.papers import short_flows as paper
-from tcpsf.papers.short_flows_simulated import HIGH, Assumptions, Point
-from tcpsf.reproduce.short_flows.trials import Array, Seen, Setting, of_medians
+from tcpsf.papers.short_flows_simulated import HIGH, Assumptions, TransferPoint
+from tcpsf.reproduce.short_flows.trials import Array, PointTrials, Setting, of_medians
 
 SIGNIFICANT = 0.2
 """Share of the transfer time from which on timeouts are "significant".
@@ -41,7 +41,7 @@ HANDSHAKE = 0.001, (10_000, 128_000)
 """Loss rate and sizes of the example of Figs. 12 and 13."""
 WINDOWS = (4, 8, 16, 32, 64)
 """Receive windows in KB that the paper calls typical."""
-EXAMPLE = Point(size=128_000, loss=0.0001)
+EXAMPLE = TransferPoint(size=128_000, loss=0.0001)
 LIMITED = 32
 """Receive window of the paper's example, in KB."""
 SMALL_FACTOR = 3.0
@@ -49,9 +49,9 @@ SMALL_FACTOR = 3.0
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits, for trials of ``setting``."""
-    lossy = tuple(Point(loss=loss) for loss in HIGH)
-    rare = tuple(Point(size=size, loss=HANDSHAKE[0]) for size in HANDSHAKE[1])
+    """Return the exhibits of section 5.4, reasons for the fit of the steady state."""
+    lossy = tuple(TransferPoint(loss=loss) for loss in HIGH)
+    rare = tuple(TransferPoint(size=size, loss=HANDSHAKE[0]) for size in HANDSHAKE[1])
     return (
         Exhibit(
             key="timeouts-share",
@@ -92,7 +92,7 @@ def _claim(key: str, claim: str, published: str, judged: judge.Judged) -> Findin
     )
 
 
-def waiting(seen: Seen) -> stats.Estimate | None:
+def waiting(seen: PointTrials) -> stats.Estimate | None:
     """Share of the time after the handshake in which the sender waited for its timer.
 
     It is over the transfers without a lost SYN.
@@ -102,8 +102,8 @@ def waiting(seen: Seen) -> stats.Estimate | None:
     return stats.ratio(seen.trials.waited_s[quick].tolist(), times.tolist(), possible=stats.SHARE)
 
 
-def between(seen: Seen) -> stats.Estimate | None:
-    """Segments sent per timeout."""
+def between(seen: PointTrials) -> stats.Estimate | None:
+    """Return the number of segments sent per timeout."""
     return stats.ratio(
         seen.trials.segments.tolist(), seen.trials.timeouts.tolist(), possible=stats.POSITIVE
     )
@@ -113,7 +113,7 @@ def _name(loss: float) -> str:
     return f"{100.0 * loss:g} %"
 
 
-def _timeouts(seen: Sequence[Seen]) -> Part:
+def _timeouts(seen: Sequence[PointTrials]) -> Part:
     table = Table(
         key="timeouts-share",
         title="Why the models agree at moderate loss, 10 kB",
@@ -139,11 +139,11 @@ def _timeouts(seen: Sequence[Seen]) -> Part:
     return Part(tables=(table,), findings=tuple(_timeout_findings(seen)))
 
 
-def _models_apart(seen: Seen) -> stats.Estimate:
+def _models_apart(seen: PointTrials) -> stats.Estimate:
     return judge.exact(abs(math.log(seen.model(4) / seen.model(14))))
 
 
-def _timeout_findings(seen: Sequence[Seen]) -> Iterator[Finding]:
+def _timeout_findings(seen: Sequence[PointTrials]) -> Iterator[Finding]:
     yield _claim(
         "models-agree",
         f"(4) and (14) agree at losses of 1 to 15 % (10 kB, |ln| up to {paper.FAIR})",
@@ -174,7 +174,7 @@ def _timeout_findings(seen: Sequence[Seen]) -> Iterator[Finding]:
     )
 
 
-def _handshakes(seen: Sequence[Seen]) -> Part:
+def _handshakes(seen: Sequence[PointTrials]) -> Part:
     shares = {
         f"{each.point.size // 1000} kB": of_medians([each], _share_of(each.point.rtt))
         for each in seen
@@ -210,7 +210,7 @@ def _share_of(seconds: float) -> Callable[[Array], Array]:
     return lambda rows: np.asarray(seconds / rows[0])
 
 
-def _rounds(seen: Seen, seconds: float) -> float:
+def _rounds(seen: PointTrials, seconds: float) -> float:
     """Round trips after the handshake and the delayed acknowledgment."""
     return (seconds - seen.point.rtt - seen.assumed.delayed_ack_s) / seen.point.rtt
 
@@ -246,8 +246,12 @@ def _windows(setting: Setting, runs: Runs) -> Part:
         columns=("window", "median", "(4)", "(14)"),
         rows=tuple(rows),
     )
-    example = seen[LIMITED]
-    findings = (
+    return Part(tables=(table,), findings=_window_claims(seen[LIMITED]))
+
+
+def _window_claims(example: PointTrials) -> tuple[Finding, ...]:
+    """Judge the claims on the transfer with a window of `LIMITED` kilobytes."""
+    return (
         _claim(
             "window-steady",
             "With a window of 32 KB, (4) takes no fewer than four round trips for 128 kB (3.5 to 4.5)",
@@ -276,4 +280,3 @@ def _windows(setting: Setting, runs: Runs) -> Part:
             ),
         ),
     )
-    return Part(tables=(table,), findings=findings)

@@ -17,7 +17,7 @@ from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.models import short_flows as sf
 from tcpsf.papers import short_flows as paper
-from tcpsf.papers.short_flows_simulated import WORKLOAD, Assumptions, Point, network
+from tcpsf.papers.short_flows_simulated import WORKLOAD, Assumptions, TransferPoint, network
 from tcpsf.report import ladder
 from tcpsf.reproduce.short_flows.phases import (
     COLUMNS,
@@ -29,7 +29,7 @@ from tcpsf.reproduce.short_flows.phases import (
     SLOW_START,
     TIMER,
     TRACED,
-    Watched,
+    PhaseWatch,
 )
 from tcpsf.reproduce.short_flows.trials import Array, Setting, closed, unpacked
 from tcpsf.summary import RunSummary
@@ -37,7 +37,7 @@ from tcpsf.summary import RunSummary
 LATENCY = "Cardwell, Savage and Anderson 2000"
 """Source of the model with five phases, *Modeling TCP Latency*."""
 
-SHORT, LONG = Point(), Point(size=32_000)
+SHORT, LONG = TransferPoint(), TransferPoint(size=32_000)
 """The transfer of the paper's figures, and the longest of its short ones (Fig. 7).
 
 The shorter one of seven segments rarely has anything left after its first loss.
@@ -45,20 +45,20 @@ The shorter one of seven segments rarely has anything left after its first loss.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class PointTransfers:
     """All transfers of a point, by the columns `COLUMNS`, with the models of the point."""
 
-    point: Point
+    point: TransferPoint
     assumed: Assumptions
     columns: Mapping[str, Array]
 
     @property
     def label(self) -> str:
-        """Size of the transfers."""
+        """Size of the transfers in words, for a table."""
         return f"{self.point.size / 1000:g} kB"
 
     def sum(self, names: Sequence[str]) -> Array:
-        """Sum of some columns, for each transfer."""
+        """Return the sum of some columns, for each transfer."""
         return np.asarray(np.sum([self.columns[name] for name in names], axis=0))
 
     def total(self) -> Array:
@@ -70,7 +70,7 @@ class Seen:
         return stats.mean(self.sum(names).tolist(), possible=stats.POSITIVE)
 
     def median(self) -> stats.Estimate | None:
-        """Median of the times."""
+        """Median of the transfers' times in seconds."""
         nanos = np.rint(np.sort(self.total()) * 1e9).astype(np.int64)
         return stats.quantile_of_one(Distribution(nanos.tolist()), 0.5)
 
@@ -89,19 +89,19 @@ class Seen:
         return None if found is None else found.scaled(100.0)
 
 
-def _case(setting: Setting, point: Point) -> Case:
+def _case(setting: Setting, point: TransferPoint) -> Case:
     scenario = replace(network(point, setting.assumed, trials=setting.trials), trace=(WORKLOAD,))
-    watch = Watched(size=point.size, mss=point.mss, rtt=point.rtt)
+    watch = PhaseWatch(size=point.size, mss=point.mss, rtt=point.rtt)
     return Case(scenario=scenario, watches=(watch,), classes=False)
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return Fig. 3."""
+    """Return Fig. 3, the phases of a transfer of 32 kB."""
     cases = {point: _case(setting, point) for point in (SHORT, LONG)}
 
     def build(runs: Runs) -> Part:
         seen = [_seen(point, setting.assumed, runs.of(case)) for point, case in cases.items()]
-        drawn = _kept(runs.of(cases[LONG])[0])["drawn"]
+        drawn = _stored(runs.of(cases[LONG])[0])["drawn"]
         trial = (
             None
             if drawn is None
@@ -124,15 +124,15 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
     )
 
 
-def _kept(run: RunSummary) -> Mapping[str, Any]:
+def _stored(run: RunSummary) -> Mapping[str, Any]:
     found: Mapping[str, Any] = run.watched["phases"]
     return found
 
 
-def _seen(point: Point, assumed: Assumptions, runs: Sequence[RunSummary]) -> Seen:
-    kept = [_kept(run)["columns"] for run in runs]
-    columns = {name: np.concatenate([unpacked(each[name]) for each in kept]) for name in COLUMNS}
-    return Seen(point=point, assumed=assumed, columns=columns)
+def _seen(point: TransferPoint, assumed: Assumptions, runs: Sequence[RunSummary]) -> PointTransfers:
+    stored = [_stored(run)["columns"] for run in runs]
+    columns = {name: np.concatenate([unpacked(each[name]) for each in stored]) for name in COLUMNS}
+    return PointTransfers(point=point, assumed=assumed, columns=columns)
 
 
 def _drawing(drawn: Mapping[str, Any]) -> Drawing:
@@ -161,7 +161,7 @@ def _drawing(drawn: Mapping[str, Any]) -> Drawing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class LatencyParts:
     """Parts of (14): counts, and durations in seconds."""
 
     lost: float
@@ -190,11 +190,11 @@ class Model:
         return self.handshake_s + self.delayed_s + self.waiting_s + self.sending_s
 
 
-def model_of(point: Point, assumed: Assumptions) -> Model:
+def model_of(point: TransferPoint, assumed: Assumptions) -> LatencyParts:
     """Return the phases of a point by (5) to (14).
 
     >>> from tcpsf.papers.short_flows_simulated import TEXT
-    >>> found = model_of(Point(), TEXT)
+    >>> found = model_of(TransferPoint(), TEXT)
     >>> round(found.waiting_s, 3), round(found.sending_s, 3), round(found.total_s, 3)
     (0.221, 0.287, 0.678)
     """
@@ -205,7 +205,7 @@ def model_of(point: Point, assumed: Assumptions) -> Model:
     waiting = runs * float(sf.timeout_run_s(point.loss, rto=assumed.rto_s))
     delayed = assumed.delayed_ack_s if assumed.initial_window < assumed.ack_every else 0.0
     total = closed(point, 14, assumed)
-    return Model(
+    return LatencyParts(
         lost=lost,
         timeouts=timeouts,
         runs=runs,
@@ -217,7 +217,7 @@ def model_of(point: Point, assumed: Assumptions) -> Model:
     )
 
 
-def latency_of(point: Point, assumed: Assumptions) -> sf.Latency:
+def latency_of(point: TransferPoint, assumed: Assumptions) -> sf.Latency:
     """Return the phases of a point by *Modeling TCP Latency*."""
     return sf.latency(
         point.size,
@@ -240,7 +240,7 @@ Trial = Mapping[str, float]
 """The transfer that is drawn, by the columns `COLUMNS`."""
 
 
-def _heads(seen: Sequence[Seen], model: str) -> tuple[str, ...]:
+def _heads(seen: Sequence[PointTransfers], model: str) -> tuple[str, ...]:
     each = [f"{head}, {found.label}" for found in seen for head in (model, "mean")]
     return (*each, f"drawn, {seen[-1].label}")
 
@@ -248,9 +248,9 @@ def _heads(seen: Sequence[Seen], model: str) -> tuple[str, ...]:
 def _row(
     label: str,
     names: Sequence[str],
-    seen: Sequence[Seen],
+    seen: Sequence[PointTransfers],
     trial: Trial | None,
-    model: Callable[[Seen], float] | None,
+    model: Callable[[PointTransfers], float] | None,
     unit: str = "s",
 ) -> Row:
     cells: list[TableCell | str] = []
@@ -266,10 +266,10 @@ def _exact(value: float, unit: str = "s") -> TableCell:
     return TableCell(ours=judge.exact(value), published=None, unit=unit)
 
 
-def _durations(seen: Sequence[Seen], trial: Trial | None) -> Table:
+def _durations(seen: Sequence[PointTransfers], trial: Trial | None) -> Table:
     models = {found.label: model_of(found.point, found.assumed) for found in seen}
 
-    def by(of: Callable[[Model], float]) -> Callable[[Seen], float]:
+    def by(of: Callable[[LatencyParts], float]) -> Callable[[PointTransfers], float]:
         return lambda found: of(models[found.label])
 
     medians: list[TableCell | str] = []
@@ -306,10 +306,10 @@ def _durations(seen: Sequence[Seen], trial: Trial | None) -> Table:
     )
 
 
-def _counts(seen: Sequence[Seen], trial: Trial | None) -> Table:
+def _counts(seen: Sequence[PointTransfers], trial: Trial | None) -> Table:
     models = {found.label: model_of(found.point, found.assumed) for found in seen}
 
-    def row(label: str, name: str, of: Callable[[Model], float]) -> Row:
+    def row(label: str, name: str, of: Callable[[LatencyParts], float]) -> Row:
         return _row(label, [name], seen, trial, lambda found: of(models[found.label]), "")
 
     sent: list[TableCell | str] = []
@@ -339,7 +339,7 @@ def _counts(seen: Sequence[Seen], trial: Trial | None) -> Table:
     )
 
 
-def _latency(seen: Sequence[Seen], trial: Trial | None) -> Table:
+def _latency(seen: Sequence[PointTransfers], trial: Trial | None) -> Table:
     models = {found.label: latency_of(found.point, found.assumed) for found in seen}
 
     def row(label: str, names: Sequence[str], of: Callable[[sf.Latency], Any]) -> Row:
@@ -371,7 +371,7 @@ def _latency(seen: Sequence[Seen], trial: Trial | None) -> Table:
     )
 
 
-def _claims(seen: Sequence[Seen]) -> Iterator[Finding]:
+def _claims(seen: Sequence[PointTransfers]) -> Iterator[Finding]:
     yield judge.finding(
         key="fig-3-slow-start",
         claim="Short flows spend a majority of their time in slow start (above half of the time in which they send, "

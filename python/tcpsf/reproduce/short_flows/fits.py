@@ -22,7 +22,7 @@ from tcpsf.papers import short_flows as paper
 if TYPE_CHECKING:
     import polars as pl
 
-    from tcpsf.live.result import Live
+    from tcpsf.live.experiment_result import Live
 
 Array = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ The minimum is two round trips.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Path:
+class PathParameters:
     """Measured parameters of a path, which the models take."""
 
     mss: float
@@ -51,7 +51,7 @@ class Path:
     """Receive window in bytes."""
 
 
-def path(live: Live) -> Path:
+def path(live: Live) -> PathParameters:
     """Return the parameters of a path.
 
     They are from the sender's records, the clients' sockets and the emulator.
@@ -60,7 +60,7 @@ def path(live: Live) -> Path:
     windows = flows["window_bytes"].drop_nulls().to_list()
     segments = flows["segment_bytes"].drop_nulls().to_list()
     offered = live.experiment.receive_buffer
-    return Path(
+    return PathParameters(
         mss=float(max(segments, default=paper.MSS)),
         rtt_s=_mean(flows["srtt_s"]),
         rto_s=_mean(flows["rto_s"]),
@@ -79,11 +79,11 @@ def _share(direction: Mapping[str, float]) -> float:
     return direction["dropped_loss_packets"] / max(direction["offered_packets"], 1)
 
 
-Curve = Callable[[Array, Path], Array]
+Curve = Callable[[Array, PathParameters], Array]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class PathModel:
     """A closed model with the parameters that a path does not determine."""
 
     key: str
@@ -93,10 +93,10 @@ class Model:
 
 
 def _lossless(ack_every: float) -> Curve:
-    return lambda size, told: sf.lossless(
+    return lambda size, parameters: sf.lossless(
         size,
-        rtt=told.rtt_s,
-        mss=told.mss,
+        rtt=parameters.rtt_s,
+        mss=parameters.mss,
         initial_window=paper.INITIAL_WINDOW,
         ack_every=ack_every,
         delayed_ack=0.0,
@@ -104,13 +104,13 @@ def _lossless(ack_every: float) -> Curve:
 
 
 def _steady(form: Literal["approximate", "full"]) -> Curve:
-    return lambda size, told: sf.steady_state(
+    return lambda size, parameters: sf.steady_state(
         size,
-        told.loss,
-        rtt=told.rtt_s,
-        rto=told.rto_s,
-        mss=told.mss,
-        window_limit=told.window,
+        parameters.loss,
+        rtt=parameters.rtt_s,
+        rto=parameters.rto_s,
+        mss=parameters.mss,
+        window_limit=parameters.window,
         ack_every=paper.ACK_EVERY,
         delayed_ack=0.0,
         form=form,
@@ -118,12 +118,12 @@ def _steady(form: Literal["approximate", "full"]) -> Curve:
 
 
 def _short(ack_every: float) -> Curve:
-    return lambda size, told: sf.short_flow(
+    return lambda size, parameters: sf.short_flow(
         size,
-        told.loss,
-        rtt=told.rtt_s,
-        rto=told.rto_s,
-        mss=told.mss,
+        parameters.loss,
+        rtt=parameters.rtt_s,
+        rto=parameters.rto_s,
+        mss=parameters.mss,
         initial_window=paper.INITIAL_WINDOW,
         ack_every=ack_every,
         delayed_ack=0.0,
@@ -131,30 +131,30 @@ def _short(ack_every: float) -> Curve:
 
 
 def _latency(ack_every: float) -> Curve:
-    return lambda size, told: (
+    return lambda size, parameters: (
         sf.latency(
             size,
-            told.loss,
-            rtt=told.rtt_s,
-            rto=told.rto_s,
-            mss=told.mss,
+            parameters.loss,
+            rtt=parameters.rtt_s,
+            rto=parameters.rto_s,
+            mss=parameters.mss,
             initial_window=paper.INITIAL_WINDOW,
             ack_every=ack_every,
-            window_limit=told.window,
+            window_limit=parameters.window,
             delayed_ack=0.0,
-            loss_back=told.loss_back,
+            loss_back=parameters.loss_back,
             syn_timeout=SYN_TIMEOUT_S,
         ).total_s
     )
 
 
-LOSSLESS = Model(key="lossless", label="(1), r = 1.5", seconds=_lossless(paper.ACK_EVERY))
-STEADY = Model(key="steady", label="(4)", seconds=_steady("approximate"))
-STEADY_FULL = Model(key="steady-full", label="(4), full form", seconds=_steady("full"))
-SHORT = Model(key="short", label="(14), r = 1.5", seconds=_short(paper.ACK_EVERY))
-LOSSLESS_2 = Model(key="lossless-2", label="(1), r = 2", seconds=_lossless(1.0))
-SHORT_2 = Model(key="short-2", label="(14), r = 2", seconds=_short(1.0))
-LATENCY_2 = Model(key="latency-2", label="of 2000, r = 2", seconds=_latency(1.0))
+LOSSLESS = PathModel(key="lossless", label="(1), r = 1.5", seconds=_lossless(paper.ACK_EVERY))
+STEADY = PathModel(key="steady", label="(4)", seconds=_steady("approximate"))
+STEADY_FULL = PathModel(key="steady-full", label="(4), full form", seconds=_steady("full"))
+SHORT = PathModel(key="short", label="(14), r = 1.5", seconds=_short(paper.ACK_EVERY))
+LOSSLESS_2 = PathModel(key="lossless-2", label="(1), r = 2", seconds=_lossless(1.0))
+SHORT_2 = PathModel(key="short-2", label="(14), r = 2", seconds=_short(1.0))
+LATENCY_2 = PathModel(key="latency-2", label="of 2000, r = 2", seconds=_latency(1.0))
 MODELS = (LOSSLESS, STEADY, STEADY_FULL, SHORT, LOSSLESS_2, SHORT_2, LATENCY_2)
 """The models.
 
@@ -164,10 +164,10 @@ and the refinement of 2000.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """The completed transfers of a cell."""
+class PathTransfers:
+    """Completed transfers of one sender over one path, with the path's parameters."""
 
-    path: Path
+    path: PathParameters
     bytes: Array
     """Transfer sizes in bytes, including the header of the response."""
     seconds: Array
@@ -181,16 +181,16 @@ class Seen:
 
     @property
     def lossy(self) -> Array:
-        """1.0 for a transfer with a retransmission."""
+        """1.0 for each transfer with a retransmission, otherwise 0.0."""
         return np.asarray(self.resent > 0, dtype=np.float64)
 
-    def logs(self, model: Model) -> Array:
+    def logs(self, model: PathModel) -> Array:
         """Logarithm ln(time/model) of each transfer."""
         return np.asarray(np.log(self.seconds / model.seconds(self.bytes, self.path)))
 
 
-def seen(live: Live) -> Seen:
-    """Return the completed transfers of a cell."""
+def seen(live: Live) -> PathTransfers:
+    """Return the completed transfers of a live measurement, with the path's parameters."""
     import polars as pl
 
     flows = live.answered.filter(pl.col("completion_s").is_not_null())
@@ -201,13 +201,13 @@ def seen(live: Live) -> Seen:
             f"cannot fit `{live.experiment.name}`: none of {live.flows.height} transfers completed: {why}",
             hint="try again, or start fewer transfers per second (`--rate`)",
         )
-    told = path(live)
+    parameters = path(live)
     resent = _floats(flows["retransmitted_segments"])
-    early = (_floats(flows["first_byte_s"]) < LATE * told.rtt_s) & (
+    early = (_floats(flows["first_byte_s"]) < LATE * parameters.rtt_s) & (
         _floats(flows["syn_timeouts"]) == 0.0
     )
-    return Seen(
-        path=told,
+    return PathTransfers(
+        path=parameters,
         bytes=_floats(flows["size_bytes"]) + _floats(flows["head_bytes"]),
         seconds=_floats(flows["completion_s"]),
         resent=resent,
@@ -219,22 +219,24 @@ def _floats(column: pl.Series) -> Array:
     return np.asarray(column.to_numpy(), dtype=np.float64)
 
 
-def off(found: Seen, model: Model, *, where: Array | None = None) -> stats.Estimate | None:
+def off(
+    found: PathTransfers, model: PathModel, *, where: Array | None = None
+) -> stats.Estimate | None:
     """Mean |ln(time/model)| over the transfers, or over those for which ``where`` is not 0."""
     return _over(np.abs(found.logs(model)), where, stats.POSITIVE)
 
 
-def bias(found: Seen, model: Model) -> stats.Estimate | None:
+def bias(found: PathTransfers, model: PathModel) -> stats.Estimate | None:
     """Mean ln(time/model); it is positive if transfers take longer than in the model."""
     return _over(found.logs(model), None)
 
 
-def nearer(found: Seen, ours: Model, theirs: Model) -> stats.Estimate | None:
+def nearer(found: PathTransfers, ours: PathModel, theirs: PathModel) -> stats.Estimate | None:
     """Decrease of |ln(time/model)| from ``theirs`` to ``ours``; transfers compared in pairs."""
     return _over(np.abs(found.logs(theirs)) - np.abs(found.logs(ours)), None)
 
 
-def spread(found: Seen, where: Array) -> stats.Estimate | None:
+def spread(found: PathTransfers, where: Array) -> stats.Estimate | None:
     """Mean absolute deviation of ln(time) from that of transfers without a loss.
 
     Times are divided by equation (1) at their size; the reference is the median without a loss.
@@ -250,16 +252,18 @@ def _over(values: Array, where: Array | None, possible: Ends = EVERYTHING) -> st
     )
 
 
-def longer(found: Seen, model: Model) -> stats.Estimate | None:
+def longer(found: PathTransfers, model: PathModel) -> stats.Estimate | None:
     """Geometric mean of time/model, with an interval by linearization."""
-    told = bias(found, model)
-    if told is None:
+    parameters = bias(found, model)
+    if parameters is None:
         return None
-    value = math.exp(told.value)
-    if not isinstance(told.spread, Student):
-        return stats.Estimate(value, told.spread, told.runs)
+    value = math.exp(parameters.value)
+    if not isinstance(parameters.spread, Student):
+        return stats.Estimate(value, parameters.spread, parameters.runs)
     return stats.Estimate(
-        value, Student(value * told.spread.error, told.spread.degrees, stats.POSITIVE), told.runs
+        value,
+        Student(value * parameters.spread.error, parameters.spread.degrees, stats.POSITIVE),
+        parameters.runs,
     )
 
 
@@ -267,7 +271,7 @@ BIN_BYTES = 8000
 """Width of a size bin in bytes; there are sixteen bins."""
 
 
-def by_size(found: Seen) -> list[tuple[float, list[float]]]:
+def by_size(found: PathTransfers) -> list[tuple[float, list[float]]]:
     """Return the middle of each size bin and the times of its transfers."""
     edges = range(0, paper.SIZES[-1], BIN_BYTES)
     inside = np.minimum(found.bytes // BIN_BYTES, len(edges) - 1)
@@ -278,7 +282,7 @@ def by_size(found: Seen) -> list[tuple[float, list[float]]]:
     ]
 
 
-def off_medians(found: Seen, model: Model) -> stats.Estimate | None:
+def off_medians(found: PathTransfers, model: PathModel) -> stats.Estimate | None:
     """Mean |ln(median/model)| over the size bins.
 
     Unlike `off`, it does not contain the differences between transfers.

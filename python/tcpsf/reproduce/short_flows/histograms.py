@@ -16,11 +16,11 @@ from tcpsf.evaluation.exhibit import Exhibit, Part, series
 from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Runs
 from tcpsf.papers import short_flows as paper
-from tcpsf.papers.short_flows_simulated import Point
-from tcpsf.reproduce.short_flows.trials import Array, Seen, Setting, Trials
+from tcpsf.papers.short_flows_simulated import TransferPoint
+from tcpsf.reproduce.short_flows.trials import Array, PointTrials, Setting, Trials
 
-MODERATE = Point()
-SEVERE = Point(mss=536, loss=0.1)
+MODERATE = TransferPoint()
+SEVERE = TransferPoint(mss=536, loss=0.1)
 WIDTH_S = 0.5
 """Width of a bar in seconds."""
 LAST_S = 30.0
@@ -63,7 +63,7 @@ def _figure_6(setting: Setting, runs: Runs) -> Part:
     )
 
 
-def _histogram(number: int, seen: Seen) -> Figure:
+def _histogram(number: int, seen: PointTrials) -> Figure:
     trials = seen.trials
     edges = np.arange(0.0, LAST_S + WIDTH_S, WIDTH_S)
     counts, _ = np.histogram(trials.seconds, bins=edges)
@@ -100,7 +100,7 @@ def _estimates(trials: Trials) -> tuple[stats.Estimate, Array]:
     return stats.resampled(trials.deviation(), rows[:, 2].tolist(), len(trials)), rows
 
 
-def _spread(both: tuple[Seen, Seen]) -> Table:
+def _spread(both: tuple[PointTrials, PointTrials]) -> Table:
     rows = []
     for (label, _), seen in zip(SHOWN.values(), both, strict=True):
         trials = seen.trials

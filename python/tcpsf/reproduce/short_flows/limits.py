@@ -18,11 +18,11 @@ from tcpsf.evaluation.exhibit import Exhibit, Part, series
 from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Runs
 from tcpsf.papers import short_flows as paper
-from tcpsf.papers.short_flows_simulated import SMALL, Assumptions, Point
-from tcpsf.report.model import line
+from tcpsf.papers.short_flows_simulated import SMALL, Assumptions, TransferPoint
+from tcpsf.report.sheet import line
 from tcpsf.reproduce.short_flows.events import APART, timeout_share, variation
 from tcpsf.reproduce.short_flows.sweeps import fit
-from tcpsf.reproduce.short_flows.trials import Seen, Setting, of_medians
+from tcpsf.reproduce.short_flows.trials import PointTrials, Setting, of_medians
 
 MODEM, MODEM_TRIP_S = "28.8kb/s", 0.7
 """Rate and round-trip time of the modem of section 3.3.1."""
@@ -53,13 +53,13 @@ RUNS = (1.0, 1.5, 2.0, 4.0)
 
 With 1, a loss ends with its packet, so losses are nearly independent.
 """
-LONG = Point(size=128_000)
+LONG = TransferPoint(size=128_000)
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits, for trials of ``setting``."""
+    """Return the exhibits of section 7: a modem, other senders and losses in runs."""
     quiet, modem = replace(setting, trials=UNDISTURBED), replace(setting.assumed, line=MODEM)
-    slow = tuple(Point(size=size, loss=0.0, rtt=MODEM_TRIP_S) for size in MODEM_SIZES)
+    slow = tuple(TransferPoint(size=size, loss=0.0, rtt=MODEM_TRIP_S) for size in MODEM_SIZES)
     return (
         Exhibit(
             key="modem",
@@ -71,7 +71,7 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
             key="other-senders",
             section="limits",
             cases=tuple(
-                setting.case(Point(size=size), _sending(setting, name))
+                setting.case(TransferPoint(size=size), _sending(setting, name))
                 for name in SENDERS
                 for size in SIZES
             ),
@@ -83,7 +83,7 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
             cases=tuple(
                 setting.case(point, _bursts(setting, run))
                 for run in (None, *RUNS)
-                for point in (*(Point(size=size) for size in SMALL), LONG)
+                for point in (*(TransferPoint(size=size) for size in SMALL), LONG)
             ),
             build=lambda runs: _correlated(setting, runs),
         ),
@@ -93,14 +93,14 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
 def _claim(
     key: str, claim: str, published: str, judged: judge.Judged, *, source: str = "section 7"
 ) -> Finding:
-    told = source if source == OWN else f"{paper.SHORT}, {source}"
-    return judge.finding(key=key, claim=claim, source=told, published=published, judged=judged)
+    place = source if source == OWN else f"{paper.SHORT}, {source}"
+    return judge.finding(key=key, claim=claim, source=place, published=published, judged=judged)
 
 
 # A slow link
 
 
-def _modem(seen: Sequence[Seen]) -> Part:
+def _modem(seen: Sequence[PointTrials]) -> Part:
     figure = Figure(
         key="modem",
         title="A modem: 28.8 kb/s, 700 ms, no loss",
@@ -152,7 +152,7 @@ def _modem(seen: Sequence[Seen]) -> Part:
     )
 
 
-def _off_least(seen: Seen) -> stats.Estimate:
+def _off_least(seen: PointTrials) -> stats.Estimate:
     return judge.exact(abs(math.log(seen.model(1) / seen.trials.minimum().value)))
 
 
@@ -165,7 +165,9 @@ def _sending(setting: Setting, name: str) -> Assumptions:
 
 def _others(setting: Setting, runs: Runs) -> Part:
     found = {
-        name: [setting.seen(Point(size=size), runs, _sending(setting, name)) for size in SIZES]
+        name: [
+            setting.seen(TransferPoint(size=size), runs, _sending(setting, name)) for size in SIZES
+        ]
         for name in SENDERS
     }
     figure = Figure(
@@ -217,13 +219,13 @@ def _others(setting: Setting, runs: Runs) -> Part:
     return Part(figures=(figure,), tables=(table,), findings=(finding,))
 
 
-def _over(ours: Seen, theirs: Seen) -> stats.Estimate:
+def _over(ours: PointTrials, theirs: PointTrials) -> stats.Estimate:
     if ours is theirs:
         return judge.exact(1.0)
     return of_medians([ours, theirs], lambda rows: np.asarray(rows[0] / rows[1]))
 
 
-def _apart(ours: Sequence[Seen], theirs: Sequence[Seen]) -> stats.Estimate:
+def _apart(ours: Sequence[PointTrials], theirs: Sequence[PointTrials]) -> stats.Estimate:
     half = len(ours)
     return of_medians(
         [*ours, *theirs],
@@ -245,7 +247,7 @@ def _label(run: float | None) -> str:
 def _correlated(setting: Setting, runs: Runs) -> Part:
     every = (None, *RUNS)
     small = {
-        run: [setting.seen(Point(size=size), runs, _bursts(setting, run)) for size in SMALL]
+        run: [setting.seen(TransferPoint(size=size), runs, _bursts(setting, run)) for size in SMALL]
         for run in every
     }
     long = {run: setting.seen(LONG, runs, _bursts(setting, run)) for run in every}
@@ -304,7 +306,7 @@ def _correlated(setting: Setting, runs: Runs) -> Part:
 
 
 def _correlated_findings(
-    small: Mapping[float | None, Sequence[Seen]], long: Mapping[float | None, Seen]
+    small: Mapping[float | None, Sequence[PointTrials]], long: Mapping[float | None, PointTrials]
 ) -> Iterator[Finding]:
     bursty = {_label(run): variation(long[run]) for run in RUNS if run >= 2.0}
     yield _claim(

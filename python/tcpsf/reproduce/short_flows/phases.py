@@ -77,7 +77,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phases:
-    """Phases of one transfer."""
+    """Times and numbers of the phases of one transfer."""
 
     spans: tuple[Span, ...]
     """Consecutive parts of the transfer, from the SYN until the receiver has all data."""
@@ -113,7 +113,9 @@ def phases_of(
     if done is None:
         return None
     first = sends[0].time_s
-    told = [each for each in repairs if first <= each.time_s < done and each.cause != "syn-timeout"]
+    during_data = [
+        each for each in repairs if first <= each.time_s < done and each.cause != "syn-timeout"
+    ]
     acks = [
         (row.time_s, row.ack)
         for row in rows
@@ -122,16 +124,16 @@ def phases_of(
     activity = sorted([row.time_s for row in sends] + [at for at, _ in acks])
     waits = [
         (max(at for at in activity if at < each.time_s), each.time_s)
-        for each in told
+        for each in during_data
         if each.cause == "timeout"
     ]
     spans = [
         Span(rows[0].time_s, first, HANDSHAKE),
-        *_spans(rows, told, waits, first=first, done=done, mss=mss),
+        *_spans(rows, during_data, waits, first=first, done=done, mss=mss),
     ]
     return Phases(
         spans=tuple(spans),
-        first=_first(spans, told, waits, acks, first=first, done=done),
+        first=_first(spans, during_data, waits, acks, first=first, done=done),
         counts=(
             sum(
                 row.payload > 0
@@ -254,7 +256,7 @@ def _first(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
+class PhaseWatch:
     """Phases of every transfer, and the packets of the first one that has each phase."""
 
     size: int
@@ -263,21 +265,21 @@ class Watched:
 
     @property
     def name(self) -> str:
-        """Key of the data."""
+        """Key of the data in `RunSummary.watched`."""
         return "phases"
 
     @property
     def version(self) -> str:
-        """Return a text that identifies the data."""
+        """Text that identifies what the data depend on, apart from the run."""
         return f"1 {self.size} {self.mss} {self.rtt}"
 
-    def fold(self) -> _Fold:
-        """Return the fold of a new run."""
-        return _Fold(self)
+    def fold(self) -> _PhaseFold:
+        """Return a new fold, which collects the data of one run."""
+        return _PhaseFold(self)
 
 
-class _Fold:
-    def __init__(self, of: Watched) -> None:
+class _PhaseFold:
+    def __init__(self, of: PhaseWatch) -> None:
         self._of = of
         self._packets: list[pl.DataFrame] = []
         self._repairs: dict[int, list[Repair]] = {}
@@ -299,7 +301,7 @@ class _Fold:
         """Return the columns, packed, and the transfer to draw."""
         import polars as pl
 
-        kept: list[tuple[float, ...]] = []
+        rows_of_trials: list[tuple[float, ...]] = []
         drawn: dict[str, Any] | None = None
         packets = pl.concat(self._packets).partition_by(
             "flow", as_dict=True, include_key=False, maintain_order=True
@@ -310,10 +312,16 @@ class _Fold:
             found = phases_of(rows, repairs, size=self._of.size, mss=self._of.mss)
             if found is None:
                 continue
-            kept.append((*found.durations(), *found.first, *found.counts))
+            rows_of_trials.append((*found.durations(), *found.first, *found.counts))
             if drawn is None and self._has_each(found):
-                drawn = _drawn(rows, repairs, found, size=self._of.size) | {"trial": len(kept) - 1}
-        columns = np.asarray(kept, dtype=np.float64).reshape(len(kept), len(COLUMNS)).T
+                drawn = _drawn(rows, repairs, found, size=self._of.size) | {
+                    "trial": len(rows_of_trials) - 1
+                }
+        columns = (
+            np.asarray(rows_of_trials, dtype=np.float64)
+            .reshape(len(rows_of_trials), len(COLUMNS))
+            .T
+        )
         return {
             "columns": {
                 name: packed(column) for name, column in zip(COLUMNS, columns, strict=True)

@@ -12,19 +12,26 @@ from tcpsf.evaluation import judge
 from tcpsf.evaluation.data import OWN, Axis, Figure, Point, Row, Section, Series, Table, TableCell
 from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.live_experiments import counted, lost
-from tcpsf.live import measure
+from tcpsf.live import estimates
 from tcpsf.papers import short_flows as paper
-from tcpsf.report.model import line
+from tcpsf.report.sheet import line
 from tcpsf.reproduce.short_flows import fits
-from tcpsf.reproduce.short_flows.fits import Seen
-from tcpsf.reproduce.short_flows.transfer_cells import ADAPTIVE, LOSSY, PATHS, SENDERS, Cell, Sender
+from tcpsf.reproduce.short_flows.fits import PathTransfers
+from tcpsf.reproduce.short_flows.transfer_cells import (
+    ADAPTIVE,
+    LOSSY,
+    PATHS,
+    SENDERS,
+    PathAndSender,
+    Sender,
+)
 
 if TYPE_CHECKING:
-    from tcpsf.live.result import Live
+    from tcpsf.live.experiment_result import Live
 
-Cells = Mapping[Cell, "Live"]
-AllSeen = Mapping[Cell, Seen]
-Read = Callable[[Seen, fits.Model], stats.Estimate | None]
+Cells = Mapping[PathAndSender, "Live"]
+AllSeen = Mapping[PathAndSender, PathTransfers]
+Read = Callable[[PathTransfers, fits.PathModel], stats.Estimate | None]
 """A quantity of a cell and a model in a table of fits."""
 
 CURVE_BYTES = tuple(range(2000, paper.SIZES[-1] + 1, 2000))
@@ -70,13 +77,15 @@ def sections(cells: Cells) -> tuple[Section, ...]:
 
 
 def _kernel(cells: Cells) -> str:
-    told = next(live.server for cell, live in cells.items() if cell.sender == "kernel")
-    settings = ", ".join(f"`{name}` {value}" for name, value in told.get("settings", {}).items())
-    return f"The kernel is Linux {told.get('kernel', 'of an unknown version')}; where it sends, {settings}."
+    parameters = next(live.server for cell, live in cells.items() if cell.sender == "kernel")
+    settings = ", ".join(
+        f"`{name}` {value}" for name, value in parameters.get("settings", {}).items()
+    )
+    return f"The kernel is Linux {parameters.get('kernel', 'of an unknown version')}; where it sends, {settings}."
 
 
 def _figure(host: paper.Host, found: AllSeen) -> Figure:
-    kernel, ours = (found[Cell(host=host, sender=sender)] for sender in SENDERS)
+    kernel, ours = (found[PathAndSender(host=host, sender=sender)] for sender in SENDERS)
     series = [
         _seen("kernel", "kernel, mean", kernel, stats.mean),
         _seen("kernel-median", "kernel, median", kernel, _median),
@@ -106,7 +115,10 @@ def _median(times: Sequence[float]) -> stats.Estimate:
 
 
 def _seen(
-    key: str, label: str, found: Seen, read: Callable[[Sequence[float]], stats.Estimate | None]
+    key: str,
+    label: str,
+    found: PathTransfers,
+    read: Callable[[Sequence[float]], stats.Estimate | None],
 ) -> Series:
     points = tuple(Point(x=middle, y=read(times)) for middle, times in fits.by_size(found))
     return Series(key=key, label=label, points=points)
@@ -115,7 +127,7 @@ def _seen(
 def _paths(cells: Cells, found: AllSeen) -> Table:
     rows = []
     for cell, live in cells.items():
-        host, told = cell.host, found[cell].path
+        host, parameters = cell.host, found[cell].path
         there = host in paper.HOSTS
         rows.append(
             Row(
@@ -125,28 +137,30 @@ def _paths(cells: Cells, found: AllSeen) -> Table:
                         ours=counted(live.flows.height), published=host.transfers if there else None
                     ),
                     TableCell(
-                        ours=counted(1e3 * told.rtt_s),
+                        ours=counted(1e3 * parameters.rtt_s),
                         published=host.rtt_ms if there else None,
                         unit="ms",
                     ),
                     TableCell(
-                        ours=counted(1e3 * told.rto_s),
+                        ours=counted(1e3 * parameters.rto_s),
                         published=host.rto_ms if there else None,
                         unit="ms",
                     ),
                     TableCell(
-                        ours=counted(100.0 * told.loss),
+                        ours=counted(100.0 * parameters.loss),
                         published=100.0 * host.loss if there else None,
                         unit="%",
                     ),
                     TableCell(ours=lost(live.link["up"]), published=None, unit="%"),
                     TableCell(
-                        ours=counted(told.window / paper.KB),
+                        ours=counted(parameters.window / paper.KB),
                         published=host.window_kb if there else None,
                         unit="KB",
                     ),
                     TableCell(
-                        ours=counted(told.mss), published=paper.MSS if there else None, unit="bytes"
+                        ours=counted(parameters.mss),
+                        published=paper.MSS if there else None,
+                        unit="bytes",
                     ),
                 ),
             )
@@ -273,17 +287,17 @@ def _findings(cells: Cells, found: AllSeen) -> Iterator[Finding]:
         yield from _losses(sender, found)
 
 
-def _on(hosts: tuple[paper.Host, ...], sender: Sender, found: AllSeen) -> dict[str, Seen]:
-    return {host.figure: found[Cell(host=host, sender=sender)] for host in hosts}
+def _on(hosts: tuple[paper.Host, ...], sender: Sender, found: AllSeen) -> dict[str, PathTransfers]:
+    return {host.figure: found[PathAndSender(host=host, sender=sender)] for host in hosts}
 
 
 def _as_the_text_says(sender: Sender, found: AllSeen) -> Iterator[Finding]:
     hosts = _on(paper.HOSTS, sender, found)
     who = f"{NAMED[sender]} sending, four hosts"
-    for model, told in ((fits.LOSSLESS, "(1)"), (fits.SHORT, "(14)")):
+    for model, parameters in ((fits.LOSSLESS, "(1)"), (fits.SHORT, "(14)")):
         yield judge.finding(
             key=f"short-flows-{model.key}-{sender}",
-            claim=f"{told} with w = 2 and r = 1.5 is a reasonably close fit ({who})",
+            claim=f"{parameters} with w = 2 and r = 1.5 is a reasonably close fit ({who})",
             source=paper.SHORT_SOURCE,
             published="reasonably close",
             judged=judge.all_below(
@@ -313,7 +327,7 @@ def _as_the_text_says(sender: Sender, found: AllSeen) -> Iterator[Finding]:
 def _acknowledgments(cells: Cells, found: AllSeen) -> Iterator[Finding]:
     where = f"{paper.SHORT}, {ADAPTIVE.figure}"
     adaptive, delayed = (
-        {sender: Cell(host=ADAPTIVE, sender=sender, acks=acks) for sender in SENDERS}
+        {sender: PathAndSender(host=ADAPTIVE, sender=sender, acks=acks) for sender in SENDERS}
         for acks in ("kernel", "delayed")
     )
     for sender in SENDERS:
@@ -335,7 +349,7 @@ def _acknowledgments(cells: Cells, found: AllSeen) -> Iterator[Finding]:
         judged=judge.is_above(stats.apart(*tighter), 0.0, ""),
     )
     ratio = stats.quotient(
-        *(measure.completion_s(cells[each["kernel"]].answered) for each in (delayed, adaptive))
+        *(estimates.completion_s(cells[each["kernel"]].answered) for each in (delayed, adaptive))
     )
     yield judge.finding(
         key="fig-17-kernel-counts-segments",
@@ -364,7 +378,7 @@ def _acknowledgments(cells: Cells, found: AllSeen) -> Iterator[Finding]:
 def _losses(sender: Sender, found: AllSeen) -> Iterator[Finding]:
     who = NAMED[sender]
     last = paper.HOSTS[-1]
-    wide = found[Cell(host=last, sender=sender)]
+    wide = found[PathAndSender(host=last, sender=sender)]
     parts = [fits.spread(wide, where) for where in (wide.lossy, wide.clean)]
     yield judge.finding(
         key=f"fig-20-variance-{sender}",
@@ -403,10 +417,13 @@ def _losses(sender: Sender, found: AllSeen) -> Iterator[Finding]:
         ),
     )
     lossy = every[LOSSY.figure]
-    for model, told in ((fits.SHORT, "(14) fits"), (fits.STEADY, "(4) fits surprisingly closely")):
+    for model, parameters in (
+        (fits.SHORT, "(14) fits"),
+        (fits.STEADY, "(4) fits surprisingly closely"),
+    ):
         yield judge.finding(
             key=f"short-flows-lossy-{model.key}-{sender}",
-            claim=f"{told} at {100.0 * LOSSY.loss:g} % loss too (medians by size, {who} sending)",
+            claim=f"{parameters} at {100.0 * LOSSY.loss:g} % loss too (medians by size, {who} sending)",
             source=f"{paper.SHORT}, section 8",
             published="0 to 15 % loss"
             if model is fits.SHORT

@@ -12,11 +12,11 @@ from tcpsf import stats
 from tcpsf.evaluation.data import OWN, Row, Table, TableCell
 from tcpsf.evaluation.exhibit import Exhibit, Part
 from tcpsf.evaluation.plan import Runs
-from tcpsf.papers.short_flows_simulated import Assumptions, Point
+from tcpsf.papers.short_flows_simulated import Assumptions, TransferPoint
 from tcpsf.reproduce.short_flows.sweeps import BY_NUMBER
 from tcpsf.reproduce.short_flows.trials import (
     Model,
-    Seen,
+    PointTrials,
     Setting,
     Trials,
     fitted,
@@ -31,7 +31,7 @@ SETS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variation:
-    """One changed assumption."""
+    """One assumption that differs from the paper's setting, and its value."""
 
     label: str
     changed: Mapping[str, Any] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Variation:
     """Whether the time ends when the sender knows that everything arrived."""
 
     def of(self, assumed: Assumptions) -> Assumptions:
-        """Return the assumptions with the change."""
+        """Return the given assumptions with this variation's change."""
         return replace(assumed, **self.changed)
 
 
@@ -93,7 +93,7 @@ def variations(assumed: Assumptions) -> tuple[Variation, ...]:
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibit, for trials of ``setting``."""
+    """Return the exhibit of the fits under changed assumptions."""
     points = [point for number in FIGURES for point in BY_NUMBER[number].points]
     return (
         Exhibit(
@@ -138,7 +138,7 @@ def _row(variation: Variation, setting: Setting, runs: Runs) -> Row:
     seven, ten, eleven = (
         [_seen(variation, point, setting, runs) for point in _points(number)] for number in FIGURES
     )
-    usual = next(seen for seen in eleven if seen.point == Point())
+    usual = next(seen for seen in eleven if seen.point == TransferPoint())
     chosen = fitted(seven)
     found = (
         _mean_over_median(usual.trials),
@@ -155,11 +155,11 @@ def _row(variation: Variation, setting: Setting, runs: Runs) -> Row:
     )
 
 
-def _points(number: int) -> tuple[Point, ...]:
+def _points(number: int) -> tuple[TransferPoint, ...]:
     return BY_NUMBER[number].points
 
 
-def _seen(variation: Variation, point: Point, setting: Setting, runs: Runs) -> Seen:
+def _seen(variation: Variation, point: TransferPoint, setting: Setting, runs: Runs) -> PointTrials:
     return setting.seen(point, runs, variation.of(setting.assumed), at_sender=variation.at_sender)
 
 
@@ -172,7 +172,9 @@ def _mean_over_median(trials: Trials) -> stats.Estimate:
     )
 
 
-def _fit(variation: Variation, points: Sequence[Seen], number: Model) -> stats.Estimate | None:
+def _fit(
+    variation: Variation, points: Sequence[PointTrials], number: Model
+) -> stats.Estimate | None:
     chosen = fitted(points)
     timers = [_timer(seen.trials) if variation.own_timer else None for seen in chosen]
     return off(

@@ -21,15 +21,15 @@ from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Runs
 from tcpsf.papers import short_flows as paper
 from tcpsf.papers import short_flows_simulated as simulated
-from tcpsf.papers.short_flows_simulated import Point
-from tcpsf.report.model import line
+from tcpsf.papers.short_flows_simulated import TransferPoint
+from tcpsf.report.sheet import line
 from tcpsf.reproduce.short_flows.trials import (
     MODELS,
     NAMED,
     STATISTICS,
     Array,
     Model,
-    Seen,
+    PointTrials,
     Setting,
     closed,
     fitted,
@@ -44,7 +44,7 @@ STRAIGHT = 0.98
 """R² from which on a curve is regarded as linear, chosen before the results were seen."""
 RARE = 0.01
 """Loss rate below which (4) is "a factor of two or three off"."""
-LESS_BACK, MORE_BACK = Point(loss_back=0.04), Point(loss_back=0.06)
+LESS_BACK, MORE_BACK = TransferPoint(loss_back=0.04), TransferPoint(loss_back=0.06)
 """Points with a return-path loss rate slightly below and above that of the forward path.
 
 Section 5.2.4 compares the two directions.
@@ -63,61 +63,61 @@ class Sweep:
     unit: str
     scale: Literal["linear", "log"]
     values: tuple[float, ...]
-    point: Callable[[float], Point]
+    point: Callable[[float], TransferPoint]
 
     @property
     def key(self) -> str:
-        """Key of the figure."""
+        """Key of the figure, such as ``fig-7``."""
         return f"fig-{self.number}"
 
     @property
     def source(self) -> str:
-        """Place of the figure in the paper."""
+        """Paper and number of the figure."""
         return f"{paper.SHORT}, Fig. {self.number}"
 
     @property
-    def points(self) -> tuple[Point, ...]:
-        """Return the simulated points."""
+    def points(self) -> tuple[TransferPoint, ...]:
+        """Return the simulated setting at each value of the abscissa."""
         return tuple(self.point(value) for value in self.values)
 
-    def seen(self, setting: Setting, runs: Runs) -> list[Seen]:
-        """Return the results of the points."""
+    def seen(self, setting: Setting, runs: Runs) -> list[PointTrials]:
+        """Return the trials and the models at each point of the figure."""
         return [setting.seen(point, runs) for point in self.points]
 
 
 SWEEPS = (
     Sweep(
         number=7, what="sizes to 32 kB", along="size", unit="bytes", scale="log", values=simulated.SMALL,
-        point=lambda size: Point(size=int(size)),
+        point=lambda size: TransferPoint(size=int(size)),
     ),
     Sweep(
         number=8, what="sizes to 512 kB", along="size", unit="bytes", scale="linear", values=simulated.LARGE,
-        point=lambda size: Point(size=int(size)),
+        point=lambda size: TransferPoint(size=int(size)),
     ),
     Sweep(
         number=9, what="MSS", along="MSS", unit="bytes", scale="log", values=simulated.SEGMENTS,
-        point=lambda mss: Point(mss=int(mss)),
+        point=lambda mss: TransferPoint(mss=int(mss)),
     ),
     Sweep(
         number=10, what="round trip", along="round trip", unit="s", scale="linear", values=simulated.ROUND_TRIPS,
-        point=lambda rtt: Point(rtt=rtt),
+        point=lambda rtt: TransferPoint(rtt=rtt),
     ),
     Sweep(
         number=11, what="loss, 10 kB", along="loss", unit="", scale="linear", values=simulated.HIGH,
-        point=lambda loss: Point(loss=loss),
+        point=lambda loss: TransferPoint(loss=loss),
     ),
     Sweep(
         number=12, what="low loss, 10 kB", along="loss", unit="", scale="log", values=simulated.LOW,
-        point=lambda loss: Point(loss=loss),
+        point=lambda loss: TransferPoint(loss=loss),
     ),
     Sweep(
         number=13, what="low loss, 128 kB", along="loss", unit="", scale="log", values=simulated.LOW,
-        point=lambda loss: Point(size=128_000, loss=loss),
+        point=lambda loss: TransferPoint(size=128_000, loss=loss),
     ),
 )  # fmt: skip
 BY_NUMBER = {sweep.number: sweep for sweep in SWEEPS}
 
-Claims = Callable[[Sweep, Sequence[Seen]], Iterator[Finding]]
+Claims = Callable[[Sweep, Sequence[PointTrials]], Iterator[Finding]]
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
@@ -129,7 +129,7 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
     back = Exhibit(
         key="loss-back",
         section="sizes",
-        cases=tuple(setting.case(point) for point in (LESS_BACK, Point(), MORE_BACK)),
+        cases=tuple(setting.case(point) for point in (LESS_BACK, TransferPoint(), MORE_BACK)),
         build=lambda runs: _back(setting, runs),
     )
     return (*made, back)
@@ -145,7 +145,7 @@ def _exhibit(sweep: Sweep, setting: Setting, claims: Claims) -> Exhibit:
     return Exhibit(key=sweep.key, section="sizes", cases=cases, build=build, shown=shown)
 
 
-def _figure(sweep: Sweep, seen: Sequence[Seen]) -> Figure:
+def _figure(sweep: Sweep, seen: Sequence[PointTrials]) -> Figure:
     return Figure(
         key=sweep.key,
         title=f"Fig. {sweep.number}: {sweep.what}",
@@ -157,14 +157,14 @@ def _figure(sweep: Sweep, seen: Sequence[Seen]) -> Figure:
     )
 
 
-def statistics(across: Sequence[float], seen: Sequence[Seen]) -> Iterator[Series]:
+def statistics(across: Sequence[float], seen: Sequence[PointTrials]) -> Iterator[Series]:
     """Yield the curves of the trials' statistics that the paper plots."""
     for name in STATISTICS:
         key = "80" if name == "80 %" else name
         yield series(key, name, list(across), [each.trials.statistic(name) for each in seen])
 
 
-def _curves(sweep: Sweep, seen: Seen) -> Iterator[Series]:
+def _curves(sweep: Sweep, seen: PointTrials) -> Iterator[Series]:
     ends = sweep.values[0], sweep.values[-1]
     between = np.geomspace(*ends, CURVE) if sweep.scale == "log" else np.linspace(*ends, CURVE)
     across = sorted(
@@ -175,12 +175,12 @@ def _curves(sweep: Sweep, seen: Seen) -> Iterator[Series]:
         yield line(f"model-{number}", NAMED[number], across, times)
 
 
-def models(seen: Sequence[Seen], number: Model) -> list[float]:
-    """Return a model's time of each point."""
+def models(seen: Sequence[PointTrials], number: Model) -> list[float]:
+    """Return the time in seconds that a model gives at each point."""
     return [each.model(number) for each in seen]
 
 
-def fit(seen: Sequence[Seen], number: Model) -> stats.Estimate | None:
+def fit(seen: Sequence[PointTrials], number: Model) -> stats.Estimate | None:
     """Mean deviation of a model from the medians of the points over which fits are taken."""
     chosen = fitted(seen)
     return off(chosen, models(chosen, number))
@@ -200,7 +200,7 @@ def _log(values: Sequence[float]) -> list[float]:
     return [math.log(value) for value in values]
 
 
-def _figure_7(sweep: Sweep, seen: Sequence[Seen]) -> Iterator[Finding]:
+def _figure_7(sweep: Sweep, seen: Sequence[PointTrials]) -> Iterator[Finding]:
     logs = _log(sweep.values)
     better = of_medians(seen, lambda rows: straight(logs, rows) - straight(sweep.values, rows))
     yield _claim(
@@ -234,7 +234,7 @@ def _figure_7(sweep: Sweep, seen: Sequence[Seen]) -> Iterator[Finding]:
     )
 
 
-def _figure_8(sweep: Sweep, seen: Sequence[Seen]) -> Iterator[Finding]:
+def _figure_8(sweep: Sweep, seen: Sequence[PointTrials]) -> Iterator[Finding]:
     yield _claim(
         sweep,
         "linear",
@@ -268,13 +268,13 @@ def _figure_8(sweep: Sweep, seen: Sequence[Seen]) -> Iterator[Finding]:
     )
 
 
-def _apart(large: Seen, small: Seen, number: Model) -> stats.Estimate:
+def _apart(large: PointTrials, small: PointTrials, number: Model) -> stats.Estimate:
     """Difference of ln(median/model) between two points."""
-    told = math.log(large.model(number) / small.model(number))
-    return of_medians([large, small], lambda rows: np.log(rows[0] / rows[1]) - told)
+    predicted = math.log(large.model(number) / small.model(number))
+    return of_medians([large, small], lambda rows: np.log(rows[0] / rows[1]) - predicted)
 
 
-def nearer_than(one: Seen, other: Seen, number: Model) -> stats.Estimate:
+def nearer_than(one: PointTrials, other: PointTrials, number: Model) -> stats.Estimate:
     """Decrease of a model's |ln(median/model)| from ``other`` to ``one``."""
     a, b = one.model(number), other.model(number)
     return of_medians(
@@ -282,7 +282,7 @@ def nearer_than(one: Seen, other: Seen, number: Model) -> stats.Estimate:
     )
 
 
-def _figure_9(sweep: Sweep, seen: Sequence[Seen]) -> Iterator[Finding]:
+def _figure_9(sweep: Sweep, seen: Sequence[PointTrials]) -> Iterator[Finding]:
     steps = {
         f"{one.point.mss} to {two.point.mss}": of_medians(
             [one, two], lambda rows: np.log(rows[0] / rows[1])
@@ -298,7 +298,7 @@ def _figure_9(sweep: Sweep, seen: Sequence[Seen]) -> Iterator[Finding]:
     )
 
 
-def _figure_10(sweep: Sweep, seen: Sequence[Seen]) -> Iterator[Finding]:
+def _figure_10(sweep: Sweep, seen: Sequence[PointTrials]) -> Iterator[Finding]:
     yield _claim(
         sweep,
         "linear",
@@ -327,7 +327,7 @@ def _figure_10(sweep: Sweep, seen: Sequence[Seen]) -> Iterator[Finding]:
     )
 
 
-def _figure_11(sweep: Sweep, seen: Sequence[Seen]) -> Iterator[Finding]:
+def _figure_11(sweep: Sweep, seen: Sequence[PointTrials]) -> Iterator[Finding]:
     for number in MODELS:
         yield _claim(
             sweep,
@@ -345,7 +345,7 @@ def _figure_11(sweep: Sweep, seen: Sequence[Seen]) -> Iterator[Finding]:
     )
 
 
-def _low(sweep: Sweep, seen: Sequence[Seen]) -> Iterator[Finding]:
+def _low(sweep: Sweep, seen: Sequence[PointTrials]) -> Iterator[Finding]:
     yield _claim(
         sweep,
         "short-closer",
@@ -354,10 +354,10 @@ def _low(sweep: Sweep, seen: Sequence[Seen]) -> Iterator[Finding]:
         judge.is_above(nearer(seen, models(seen, 14), models(seen, 4)), 0.0, ""),
     )
     rare = [each for each in seen if each.point.loss < RARE]
-    told = np.asarray(models(rare, 4))[:, np.newaxis]
+    predicted = np.asarray(models(rare, 4))[:, np.newaxis]
 
     def worst(rows: Array) -> Array:
-        return np.asarray((rows / told).max(axis=0))
+        return np.asarray((rows / predicted).max(axis=0))
 
     yield _claim(
         sweep,
@@ -369,7 +369,7 @@ def _low(sweep: Sweep, seen: Sequence[Seen]) -> Iterator[Finding]:
 
 
 def _back(setting: Setting, runs: Runs) -> Part:
-    seen = [setting.seen(point, runs) for point in (LESS_BACK, Point(), MORE_BACK)]
+    seen = [setting.seen(point, runs) for point in (LESS_BACK, TransferPoint(), MORE_BACK)]
     share = [
         100.0 * (each.point.loss if each.point.loss_back is None else each.point.loss_back)
         for each in seen

@@ -12,7 +12,7 @@ from tcpsf.evaluation.exhibit import Exhibit, Part
 from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.evaluation.watch import Rows
 from tcpsf.papers import short_flows as paper
-from tcpsf.papers.short_flows_simulated import WORKLOAD, Point, network
+from tcpsf.papers.short_flows_simulated import WORKLOAD, TransferPoint, network
 from tcpsf.report import ladder
 from tcpsf.report.ladder import Flow, Packet
 from tcpsf.reproduce.short_flows.trials import Setting
@@ -20,7 +20,7 @@ from tcpsf.summary import RunSummary
 
 SEGMENTS = 14
 """Segments of the response: 20 440 bytes, the text's 21 KB."""
-POINT = Point(size=SEGMENTS * paper.MSS, loss=0.0)
+POINT = TransferPoint(size=SEGMENTS * paper.MSS, loss=0.0)
 PACKETS = 21
 """Packets that must arrive at the first attempt (section 3.3.2)."""
 ABOUT = 2
@@ -32,7 +32,7 @@ TRACED = Rows(
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return Fig. 1."""
+    """Return Fig. 1, a transfer packet by packet."""
     (transfer, *others) = network(POINT, setting.assumed, trials=1).workload
     scenario = replace(
         network(POINT, setting.assumed, trials=1),
@@ -55,7 +55,7 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """The packets of one round trip."""
+    """The packets of one round trip of a transfer."""
 
     number: int
     data: int

@@ -27,7 +27,7 @@ It is also measured with other acknowledgment policies.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class PathAndSender:
     """Transfers from one sender over one path."""
 
     host: paper.Host
@@ -38,7 +38,7 @@ class Cell:
     def name(self) -> str:
         """Name of the cell.
 
-        >>> Cell(host=paper.HOSTS[0], sender="ours", acks="delayed").name
+        >>> PathAndSender(host=paper.HOSTS[0], sender="ours", acks="delayed").name
         'Fig. 17, tcpsf, delayed ACKs'
         """
         return f"{self.host.figure}, {SHOWN[self.sender]}" + (
@@ -47,6 +47,6 @@ class Cell:
 
 
 CELLS = (
-    *(Cell(host=host, sender=sender) for host in PATHS for sender in SENDERS),
-    *(Cell(host=ADAPTIVE, sender=sender, acks="delayed") for sender in SENDERS),
+    *(PathAndSender(host=host, sender=sender) for host in PATHS for sender in SENDERS),
+    *(PathAndSender(host=ADAPTIVE, sender=sender, acks="delayed") for sender in SENDERS),
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tcpsf.evaluation.conclusion import conclude
 from tcpsf.evaluation.data import Report
-from tcpsf.evaluation.live_experiments import Measure, Started, Told, conditions, measured
+from tcpsf.evaluation.live_experiments import Measure, ReportProgress, Started, conditions, measured
 from tcpsf.live.experiment import Experiment, Kernel
 from tcpsf.papers import short_flows as paper
 from tcpsf.reproduce.short_flows.sections import HEADLINE, sections
@@ -19,7 +19,7 @@ from tcpsf.reproduce.short_flows.transfer_cells import CELLS, PATHS
 from tcpsf.scenario import PacketLoss
 
 if TYPE_CHECKING:
-    from tcpsf.live.result import Live, LiveStore
+    from tcpsf.live.experiment_result import Live, LiveStore
 
 KERNEL = Kernel(congestion="reno", initial_window=paper.INITIAL_WINDOW)
 OURS = f"reno+sack / full / iw={paper.INITIAL_WINDOW}"
@@ -46,8 +46,8 @@ RATE = 80.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transfers:
-    """Settings of a measurement."""
+class LiveTransfers:
+    """Settings of a live measurement of Figs. 17 to 20."""
 
     scale: TransferScale
     rate: float
@@ -64,7 +64,7 @@ class Transfers:
 
 def prepare(
     *, scale: TransferScale | Literal["quick", "full"] = "quick", rate: float = RATE, seed: int = 1
-) -> Transfers:
+) -> LiveTransfers:
     """Return the settings of the measurement.
 
     Paths use the seeds ``seed``, ``seed + 1``, … All senders on one path have the same requests at
@@ -93,15 +93,15 @@ def prepare(
         )
         for cell in CELLS
     )
-    return Transfers(scale=scale, rate=rate, seed=seed, experiments=experiments)
+    return LiveTransfers(scale=scale, rate=rate, seed=seed, experiments=experiments)
 
 
 def evaluate(
-    wanted: Transfers,
+    wanted: LiveTransfers,
     *,
     measure: Measure,
     store: LiveStore | None = None,
-    progress: Told | None = None,
+    progress: ReportProgress | None = None,
     found: Callable[[int], None] | None = None,
 ) -> tuple[Report, Mapping[str, Live]]:
     """Run the experiments that ``store`` does not have and report on all.

@@ -23,7 +23,14 @@ from tcpsf.errors import TcpsfError
 from tcpsf.evaluation.judge import exact
 from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.models import short_flows as sf
-from tcpsf.papers.short_flows_simulated import CLOSEST, TEXT, TRIALS, Assumptions, Point, network
+from tcpsf.papers.short_flows_simulated import (
+    CLOSEST,
+    TEXT,
+    TRIALS,
+    Assumptions,
+    TransferPoint,
+    network,
+)
 from tcpsf.result import Batch, Provenance
 from tcpsf.summary import RunSummary
 
@@ -54,49 +61,49 @@ class Outcomes:
 
     @property
     def name(self) -> str:
-        """Key of the data."""
+        """Key of the data in `RunSummary.watched`."""
         return "transfers"
 
     @property
     def version(self) -> str:
-        """Return a text that identifies the data."""
+        """Text that identifies what the data depend on, apart from the run."""
         return f"1 {self.columns}"
 
     def fold(self) -> _OutcomesFold:
-        """Return the fold of a new run."""
+        """Return a new fold, which collects the data of one run."""
         return _OutcomesFold(self.columns)
 
 
 class _OutcomesFold:
     def __init__(self, columns: Sequence[str]) -> None:
-        self._kept: dict[str, list[Array]] = {name: [] for name in ("flow", *columns)}
+        self._parts: dict[str, list[Array]] = {name: [] for name in ("flow", *columns)}
 
     def add(self, batch: Batch) -> None:
         """Add rows."""
-        for name, parts in self._kept.items():
+        for name, parts in self._parts.items():
             parts.append(batch.flows[name].to_numpy().astype(np.float64))
 
     def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> dict[str, str]:  # noqa: ARG002 (a fold's)
         """Return the columns, packed."""
         found = {
             name: np.concatenate(parts) if parts else np.empty(0)
-            for name, parts in self._kept.items()
+            for name, parts in self._parts.items()
         }
         order = np.argsort(found.pop("flow"), kind="stable")
         return {name: packed(column[order]) for name, column in found.items()}
 
 
 def packed(column: Array) -> str:
-    """Return numbers as text."""
+    """Return an array of numbers as text, for the store of runs."""
     return base64.b64encode(zlib.compress(column.astype("<f8").tobytes())).decode()
 
 
 def unpacked(text: str) -> Array:
-    """Return the numbers of `packed`."""
+    """Return the array of numbers that `packed` has converted."""
     return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype="<f8").astype(np.float64)
 
 
-KEPT = Outcomes(
+OUTCOMES = Outcomes(
     columns=(
         "receiver_s",
         "sender_s",
@@ -140,10 +147,10 @@ class Trials:
 
         With ``at_sender``, times end when the sender knows that all data arrived.
         """
-        kept = [run.watched[KEPT.name] for run in runs]
+        stored = [run.watched[OUTCOMES.name] for run in runs]
         columns = {
-            column: np.concatenate([unpacked(each[column]) for each in kept])
-            for column in KEPT.columns
+            column: np.concatenate([unpacked(each[column]) for each in stored])
+            for column in OUTCOMES.columns
         }
         if at_sender:
             columns["receiver_s"] = columns["sender_s"]
@@ -158,9 +165,9 @@ class Trials:
             "syn_timeouts": self.syn_timeouts, "waited_s": self.waited_s, "segments": self.segments,
             "rto_s": self.rto_s,
         }  # fmt: skip
-        kept = {name: column[which] for name, column in columns.items()}
+        stored = {name: column[which] for name, column in columns.items()}
         return Trials(
-            kept, name=f"{self._name}, {hashlib.sha256(which.tobytes()).hexdigest()[:12]}"
+            stored, name=f"{self._name}, {hashlib.sha256(which.tobytes()).hexdigest()[:12]}"
         )
 
     def together(self, flows: int) -> Trials:
@@ -200,19 +207,19 @@ class Trials:
         return stats.Estimate(least, None, len(self))
 
     def quantile(self, part: float) -> stats.Estimate | None:
-        """Quantile of the times."""
+        """Quantile ``part`` of the transfers' times in seconds, with a binomial interval."""
         return stats.quantile_of_one(self.distribution, part)
 
     def median(self) -> stats.Estimate | None:
-        """Median time."""
+        """Median of the transfers' times in seconds."""
         return self.quantile(0.5)
 
     def mean(self) -> stats.Estimate | None:
-        """Mean time."""
+        """Mean of the transfers' times in seconds."""
         return stats.mean(self.seconds.tolist(), possible=stats.POSITIVE)
 
     def deviation(self) -> float:
-        """Standard deviation of the times."""
+        """Standard deviation of the transfers' times in seconds."""
         return float(self.seconds.std())
 
     def statistic(self, name: str) -> stats.Estimate | None:
@@ -250,8 +257,8 @@ class Trials:
 
     def generator(self, purpose: str) -> np.random.Generator:
         """Return a random generator with a fixed seed that depends on the point and the purpose."""
-        told = hashlib.blake2b(f"{self._name} {purpose}".encode(), digest_size=8).digest()
-        return np.random.default_rng(int.from_bytes(told, "little"))
+        digest = hashlib.blake2b(f"{self._name} {purpose}".encode(), digest_size=8).digest()
+        return np.random.default_rng(int.from_bytes(digest, "little"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,35 +271,37 @@ class Setting:
 
     @property
     def assumed(self) -> Assumptions:
-        """Return the assumptions of these readings."""
+        """Return the assumptions of the simulation under these readings of the text."""
         return READ[self.readings]
 
-    def case(self, point: Point, assumed: Assumptions | None = None) -> Case:
-        """Return the case of a point."""
+    def case(self, point: TransferPoint, assumed: Assumptions | None = None) -> Case:
+        """Return the case that simulates the transfers of a point."""
         scenario = network(point, assumed or self.assumed, trials=self.trials)
-        return Case(scenario=scenario, watches=(KEPT,), classes=False)
+        return Case(scenario=scenario, watches=(OUTCOMES,), classes=False)
 
     def seen(
         self,
-        point: Point,
+        point: TransferPoint,
         runs: Runs,
         assumed: Assumptions | None = None,
         *,
         at_sender: bool = False,
-    ) -> Seen:
+    ) -> PointTrials:
         """Return a point's trials with its models; ``at_sender`` as for `Trials.of`."""
         wanted = assumed or self.assumed
         trials = Trials.of(
-            runs.of(self.case(point, wanted)), name=f"{point} {wanted}", at_sender=at_sender
+            runs.of(self.case(point, wanted)),
+            name=f"{point.random_name} {wanted}",
+            at_sender=at_sender,
         )
-        return Seen(point=point, assumed=wanted, trials=trials)
+        return PointTrials(point=point, assumed=wanted, trials=trials)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class PointTrials:
     """A point with its trials and its models."""
 
-    point: Point
+    point: TransferPoint
     assumed: Assumptions
     trials: Trials
 
@@ -301,7 +310,9 @@ class Seen:
         return closed(self.point, number, self.assumed, rto=rto)
 
 
-def closed(point: Point, number: Model, assumed: Assumptions, *, rto: float | None = None) -> float:
+def closed(
+    point: TransferPoint, number: Model, assumed: Assumptions, *, rto: float | None = None
+) -> float:
     """Return a model's time of a point, in seconds."""
     path: dict[str, Any] = {
         "rtt": point.rtt,
@@ -319,23 +330,23 @@ def closed(point: Point, number: Model, assumed: Assumptions, *, rto: float | No
     return float(sf.short_flow(point.size, point.loss, rto=timer, **path, **window))
 
 
-def fitted(points: Sequence[Seen]) -> list[Seen]:
+def fitted(points: Sequence[PointTrials]) -> list[PointTrials]:
     """Return the points over which fits are taken."""
     return [seen for seen in points if seen.assumed.lone_segments or seen.point.segments > 1]
 
 
-def off(points: Sequence[Seen], models: Sequence[float]) -> stats.Estimate | None:
+def off(points: Sequence[PointTrials], models: Sequence[float]) -> stats.Estimate | None:
     """Mean over the points of |ln(model/median)|; ``None`` without points."""
-    told = np.log(np.asarray(models))[:, np.newaxis]
+    predicted = np.log(np.asarray(models))[:, np.newaxis]
     return (
-        of_medians(points, lambda rows: np.abs(told - np.log(rows)).mean(axis=0))
+        of_medians(points, lambda rows: np.abs(predicted - np.log(rows)).mean(axis=0))
         if points
         else None
     )
 
 
 def nearer(
-    points: Sequence[Seen], ours: Sequence[float], theirs: Sequence[float]
+    points: Sequence[PointTrials], ours: Sequence[float], theirs: Sequence[float]
 ) -> stats.Estimate | None:
     """Decrease of the mean |ln(model/median)| from the second model to the first."""
     a, b = (np.log(np.asarray(each))[:, np.newaxis] for each in (ours, theirs))
@@ -346,7 +357,7 @@ def nearer(
     )
 
 
-def off_minimum(points: Sequence[Seen], models: Sequence[float]) -> stats.Estimate | None:
+def off_minimum(points: Sequence[PointTrials], models: Sequence[float]) -> stats.Estimate | None:
     """Mean over the points of |ln(model/minimum time)|.
 
     The value is exact if each minimum time is that of undisturbed trials.
@@ -360,7 +371,7 @@ def off_minimum(points: Sequence[Seen], models: Sequence[float]) -> stats.Estima
     return exact(value)
 
 
-def of_medians(points: Sequence[Seen], function: Callable[[Array], Array]) -> stats.Estimate:
+def of_medians(points: Sequence[PointTrials], function: Callable[[Array], Array]) -> stats.Estimate:
     """Estimate a function of the points' medians.
 
     The function takes an array with one row per point, and returns one value per column.
@@ -369,7 +380,7 @@ def of_medians(points: Sequence[Seen], function: Callable[[Array], Array]) -> st
     return stats.resampled(float(found[0]), found[1:].tolist(), _least(points))
 
 
-def _least(points: Sequence[Seen]) -> int:
+def _least(points: Sequence[PointTrials]) -> int:
     return min(len(seen.trials) for seen in points)
 
 

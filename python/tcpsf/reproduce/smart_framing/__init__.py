@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from tcpsf.evaluation.evaluate import Evaluation, evaluate
-from tcpsf.reproduce.smart_framing.evaluation import SCALES, prepare
+from tcpsf.reproduce.smart_framing.contents import SCALES, prepare
 
 __all__ = ["SCALES", "Evaluation", "evaluate", "prepare"]

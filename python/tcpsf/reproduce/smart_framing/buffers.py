@@ -12,8 +12,15 @@ from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_figures as figures
-from tcpsf.reproduce import measure
-from tcpsf.reproduce.smart_framing.exhibit import FRAMED, GAIN, JOURNAL, SECONDS, Setting, unstable
+from tcpsf.reproduce import web_runs
+from tcpsf.reproduce.smart_framing.exhibit_parts import (
+    FRAMED,
+    GAIN,
+    JOURNAL,
+    SECONDS,
+    Setting,
+    unstable,
+)
 from tcpsf.summary import RunSummary
 
 ByChunk = Mapping[int, Mapping[str, Sequence[RunSummary]]]
@@ -23,7 +30,7 @@ ABOUT_175 = (162.5, 187.5)
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits, for runs of ``setting``."""
+    """Return Fig. 14, a buffer with chunks of memory."""
     direct = {
         chunk: {v.key: _direct(v, chunk, setting) for v in paper.VARIANTS}
         for chunk in figures.CHUNKS
@@ -79,7 +86,7 @@ def _figure(key: str, title: str, caption: str, runs: ByChunk, notes: tuple[str,
             variant.key,
             variant.label,
             chunks,
-            [measure.mean_time(each[variant.key]) for each in runs.values()],
+            [web_runs.mean_time(each[variant.key]) for each in runs.values()],
         )
         for variant in paper.VARIANTS
     )
@@ -142,7 +149,7 @@ def _bottom(runs: ByChunk, direct: ByChunk) -> Part:
 
 def _gains(runs: ByChunk, variant: paper.Variant) -> dict[str, stats.Estimate | None]:
     return {
-        f"{chunk} bytes": measure.gain(each[variant.key], each["classic"])
+        f"{chunk} bytes": web_runs.gain(each[variant.key], each["classic"])
         for chunk, each in runs.items()
     }
 
@@ -174,7 +181,7 @@ def _claims_top(runs: ByChunk) -> Iterator[Finding]:
             judged=judge.is_above(_bytes_over_packets(runs, variant), 0.0, "percentage points"),
         )
     largest = runs[max(runs)]
-    increase = measure.gain(largest["fs"], largest["classic"])
+    increase = web_runs.gain(largest["fs"], largest["classic"])
     yield judge.finding(
         key="packets-175",
         claim="In a buffer of packets (1500 bytes) framing takes up to about 175 % longer (FS, to the nearest 25 %)",
@@ -188,10 +195,10 @@ def _claims_top(runs: ByChunk) -> Iterator[Finding]:
 
 def _bytes_over_packets(runs: ByChunk, variant: paper.Variant) -> stats.Estimate | None:
     least, most = (
-        measure.gains(runs[chunk][variant.key], runs[chunk]["classic"])
+        web_runs.gains(runs[chunk][variant.key], runs[chunk]["classic"])
         for chunk in (min(runs), max(runs))
     )
-    return measure.paired(least, most)
+    return web_runs.paired(least, most)
 
 
 def _claims_bottom(runs: ByChunk, direct: ByChunk) -> Iterator[Finding]:
@@ -213,7 +220,7 @@ def _claims_bottom(runs: ByChunk, direct: ByChunk) -> Iterator[Finding]:
         )
     for variant in paper.VARIANTS:
         shorter = {
-            f"{chunk} bytes": measure.longer(runs[chunk][variant.key], direct[chunk][variant.key])
+            f"{chunk} bytes": web_runs.longer(runs[chunk][variant.key], direct[chunk][variant.key])
             for chunk in runs
         }
         yield judge.finding(

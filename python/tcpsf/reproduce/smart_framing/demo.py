@@ -40,7 +40,7 @@ FIRST_LOSS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demo:
-    """Data of the demo."""
+    """Data of `tcpsf demo`: one lost segment, and Table I under two readings."""
 
     flows: tuple[ladder.Flow, ...]
     text: Table1
@@ -48,7 +48,7 @@ class Demo:
 
 
 def conclude(demo: Demo) -> Conclusion:
-    """Summarize the results of the two tables."""
+    """Summarize in sentences how the two simulated tables compare with Table I."""
     gains = {name: _gains(made) for name, made in (("text", demo.text), ("closest", demo.closest))}
     published = " and ".join(
         f"{finding.published} with {_sender(finding)}" for finding in _middle(demo.text)
@@ -138,7 +138,7 @@ def _times(demo: Demo) -> str:
 
 
 def as_report(demo: Demo, *, command: str) -> Report:
-    """Arrange the data as a report."""
+    """Return the data of `tcpsf demo` as a report."""
     return Report(
         title=TITLE,
         conclusion=conclude(demo),

@@ -10,8 +10,8 @@ from tcpsf.evaluation.exhibit import Exhibit, Part
 from tcpsf.evaluation.judge import Finding
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_draft as draft
-from tcpsf.reproduce import measure
-from tcpsf.reproduce.smart_framing.exhibit import (
+from tcpsf.reproduce import web_runs
+from tcpsf.reproduce.smart_framing.exhibit_parts import (
     DRAFT,
     FRAMED,
     Setting,
@@ -36,7 +36,7 @@ HALF = (45.0, 55.0)
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits, for runs of ``setting``."""
+    """Return the exhibit of the draft's table by flow length."""
     cases = by_variant(
         lambda v: setting.case(draft.web_scenario(sender=v.sender, duration=setting.duration))
     )
@@ -102,7 +102,7 @@ def _claims(runs: ByVariant) -> Iterator[Finding]:
         source=WHERE,
         published="5.54 %",
         judged=judge.is_below(
-            fast_percent(measure.each(runs["classic"], classes=(FIRST_CLASSIC,))), 6.0, "%"
+            fast_percent(web_runs.each(runs["classic"], classes=(FIRST_CLASSIC,))), 6.0, "%"
         ),
     )
     for variant in FRAMED:
@@ -118,7 +118,7 @@ def _claims(runs: ByVariant) -> Iterator[Finding]:
             source=WHERE,
             published=f"{100.0 * (1.0 - ours / theirs):.1f} %",
             judged=judge.is_within(
-                measure.gain(runs[variant.key], runs["classic"], classes=(FIRST_CLASSIC,)),
+                web_runs.gain(runs[variant.key], runs["classic"], classes=(FIRST_CLASSIC,)),
                 *HALF,
                 "%",
             ),
@@ -128,7 +128,7 @@ def _claims(runs: ByVariant) -> Iterator[Finding]:
 def _first(runs: Sequence[RunSummary], variant: paper.Variant, due: int) -> Iterator[Finding]:
     """Judge that fast retransmit occurs in the class ``due`` and in no smaller class."""
     size = draft.CLASS_BYTES[due - 1]
-    here = measure.each(runs, classes=(due,))
+    here = web_runs.each(runs, classes=(due,))
     expected = draft.PUBLISHED[variant.key][due - 1].fast_percent or 0.0
     yield judge.finding(
         key=f"draft-fr-from-{variant.key}",
@@ -141,7 +141,7 @@ def _first(runs: Sequence[RunSummary], variant: paper.Variant, due: int) -> Iter
             expected=expected,
         ),
     )
-    before = measure.each(runs, classes=range(1, due))
+    before = web_runs.each(runs, classes=range(1, due))
     yield judge.finding(
         key=f"draft-no-fr-before-{variant.key}",
         claim=f"{variant.label}: no fast retransmit below {text.count(size, 'byte')}",

@@ -14,8 +14,8 @@ from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Runs
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_figures as figures
-from tcpsf.reproduce import measure
-from tcpsf.reproduce.smart_framing.exhibit import (
+from tcpsf.reproduce import web_runs
+from tcpsf.reproduce.smart_framing.exhibit_parts import (
     FRAMED,
     GAIN,
     JOURNAL,
@@ -37,7 +37,7 @@ ByVariant = Mapping[str, Sequence[RunSummary]]
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits, for runs of ``setting``."""
+    """Return Figs. 2 and 5, results by load."""
     at = {load: by_variant(partial(setting.base, load=load)) for load in figures.LOADS}
     cases = tuple(case for of_load in at.values() for case in of_load.values())
 
@@ -78,7 +78,7 @@ def _figure_2(runs: Mapping[float, ByVariant]) -> Part:
                 variant.key,
                 variant.label,
                 list(runs),
-                [measure.mean_time(of_load[variant.key]) for of_load in runs.values()],
+                [web_runs.mean_time(of_load[variant.key]) for of_load in runs.values()],
                 published=(PublishedPoint(x=paper.LOAD, y=table),),
             )
         )
@@ -117,7 +117,7 @@ def _claims_2(runs: Mapping[float, ByVariant]) -> Iterator[Finding]:
     loads = list(runs)
     for variant in paper.VARIANTS:
         steps = {
-            f"{low:g} to {high:g}": measure.longer(runs[high][variant.key], runs[low][variant.key])
+            f"{low:g} to {high:g}": web_runs.longer(runs[high][variant.key], runs[low][variant.key])
             for low, high in itertools.pairwise(loads)
         }
         yield judge.finding(
@@ -155,9 +155,9 @@ def _claims_2(runs: Mapping[float, ByVariant]) -> Iterator[Finding]:
     )
     for variant in FRAMED:
         gains = [
-            measure.gains(of_load[variant.key], of_load["classic"]) for of_load in runs.values()
+            web_runs.gains(of_load[variant.key], of_load["classic"]) for of_load in runs.values()
         ]
-        found = measure.slope(loads, gains)
+        found = web_runs.slope(loads, gains)
         yield judge.finding(
             key=f"gain-grows-with-load-{variant.key}",
             claim=f"{variant.label}: the larger the load, the larger the gain (slope of the gain over load above 0)",
@@ -171,7 +171,7 @@ def _gains(
     runs: Mapping[float, ByVariant], variant: paper.Variant
 ) -> dict[str, stats.Estimate | None]:
     return {
-        f"{load:g}": measure.gain(of_load[variant.key], of_load["classic"])
+        f"{load:g}": web_runs.gain(of_load[variant.key], of_load["classic"])
         for load, of_load in runs.items()
     }
 
@@ -179,7 +179,7 @@ def _gains(
 def _fs_over_vs(
     runs: Mapping[float, ByVariant], loads: Sequence[float]
 ) -> dict[str, stats.Estimate | None]:
-    return {f"{load:g}": measure.gain(runs[load]["fs"], runs[load]["vs"]) for load in loads}
+    return {f"{load:g}": web_runs.gain(runs[load]["fs"], runs[load]["vs"]) for load in loads}
 
 
 def _figure_5(runs: Mapping[float, ByVariant]) -> Part:
@@ -189,7 +189,7 @@ def _figure_5(runs: Mapping[float, ByVariant]) -> Part:
             variant.key,
             variant.label,
             list(runs),
-            [fast_percent(measure.each(of_load[variant.key])) for of_load in runs.values()],
+            [fast_percent(web_runs.each(of_load[variant.key])) for of_load in runs.values()],
             published=published.get(variant.key, ()),
         )
         for variant in paper.VARIANTS
@@ -220,7 +220,7 @@ def _claims_5(runs: Mapping[float, ByVariant]) -> Iterator[Finding]:
         source=where,
         published="about 50 %",
         judged=judge.is_within(
-            fast_percent(measure.each(light["classic"])), 50.0 - ABOUT, 50.0 + ABOUT, "%"
+            fast_percent(web_runs.each(light["classic"])), 50.0 - ABOUT, 50.0 + ABOUT, "%"
         ),
     )
     yield judge.finding(
@@ -228,7 +228,7 @@ def _claims_5(runs: Mapping[float, ByVariant]) -> Iterator[Finding]:
         claim="Classic: less than 25 % fast retransmits at the highest load (0.95)",
         source=where,
         published="below 25 %",
-        judged=judge.is_below(fast_percent(measure.each(heavy["classic"])), 25.0, "%"),
+        judged=judge.is_below(fast_percent(web_runs.each(heavy["classic"])), 25.0, "%"),
     )
     yield judge.finding(
         key="vs-fr-falls",
@@ -236,7 +236,7 @@ def _claims_5(runs: Mapping[float, ByVariant]) -> Iterator[Finding]:
         source=where,
         published="lower at 0.95 than at 0.1",
         judged=judge.is_below(
-            measure.paired(measure.fast_shares(heavy["vs"]), measure.fast_shares(light["vs"])),
+            web_runs.paired(web_runs.fast_shares(heavy["vs"]), web_runs.fast_shares(light["vs"])),
             0.0,
             "percentage points",
         ),
@@ -247,20 +247,27 @@ def _claims_5(runs: Mapping[float, ByVariant]) -> Iterator[Finding]:
         source=where,
         published="about 45 %",
         judged=judge.is_within(
-            fast_percent(measure.each(usual["vs"])), 45.0 - ABOUT, 45.0 + ABOUT, "%"
+            fast_percent(web_runs.each(usual["vs"])), 45.0 - ABOUT, 45.0 + ABOUT, "%"
         ),
     )
-    found = measure.slope(loads, [measure.fast_shares(of_load["fs"]) for of_load in runs.values()])
+    yield from _claims_of_fixed_size(runs)
+
+
+def _claims_of_fixed_size(runs: Mapping[float, ByVariant]) -> Iterator[Finding]:
+    loads = list(runs)
+    found = web_runs.slope(
+        loads, [web_runs.fast_shares(of_load["fs"]) for of_load in runs.values()]
+    )
     yield judge.finding(
         key="fs-fr-grows",
         claim="FS-TCP-SF: the share of fast retransmits grows with the load (slope above 0)",
-        source=where,
+        source="section IV-A.1, Fig. 5",
         published="above 0",
         judged=judge.is_above(found, 0.0, "percentage points from load 0 to 1"),
     )
     lost = {
         f"{load:g}": stats.difference(
-            measure.losses(runs[load]["fs"]), measure.losses(runs[load]["classic"])
+            web_runs.losses(runs[load]["fs"]), web_runs.losses(runs[load]["classic"])
         )
         for load in loads
         if load > paper.LOAD

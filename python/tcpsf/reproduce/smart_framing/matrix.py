@@ -15,8 +15,8 @@ from tcpsf.evaluation.exhibit import Exhibit, Part, bars
 from tcpsf.evaluation.judge import Finding, above
 from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.papers import smart_framing as paper
-from tcpsf.reproduce import measure
-from tcpsf.reproduce.smart_framing.exhibit import FRAMED, Setting
+from tcpsf.reproduce import web_runs
+from tcpsf.reproduce.smart_framing.exhibit_parts import FRAMED, Setting
 from tcpsf.reproduce.smart_framing.table_1_claims import MIDDLE
 from tcpsf.summary import RunSummary, completion_s, fast_percent
 
@@ -36,7 +36,7 @@ FRAMINGS = (("classic", "full"), ("vs", "vs(n=4)"), ("fs", "fs(n=4)"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Network:
+class NetworkVariant:
     """Section IV-A's network with some values changed."""
 
     key: str
@@ -61,14 +61,16 @@ _BY_BYTES, _BY_PACKETS = _red("bytes", "30kB", "90kB"), _red("packets", 20, 60)
 _ECN = ("tcp.ecn", True)
 
 NETWORKS = (
-    Network(key="each", label="", changes=()),
-    Network(key="delayed", label="delayed ACKs", changes=(("tcp.ack_every", 2),)),
-    Network(key="red-bytes", label="RED by bytes", changes=(_BY_BYTES,), stacks=("sack",)),
-    Network(key="red-packets", label="RED by packets", changes=(_BY_PACKETS,), stacks=("sack",)),
-    Network(
+    NetworkVariant(key="each", label="", changes=()),
+    NetworkVariant(key="delayed", label="delayed ACKs", changes=(("tcp.ack_every", 2),)),
+    NetworkVariant(key="red-bytes", label="RED by bytes", changes=(_BY_BYTES,), stacks=("sack",)),
+    NetworkVariant(
+        key="red-packets", label="RED by packets", changes=(_BY_PACKETS,), stacks=("sack",)
+    ),
+    NetworkVariant(
         key="ecn-bytes", label="RED by bytes, ECN", changes=(_BY_BYTES, _ECN), stacks=("sack",)
     ),
-    Network(
+    NetworkVariant(
         key="ecn-packets",
         label="RED by packets, ECN",
         changes=(_BY_PACKETS, _ECN),
@@ -102,8 +104,8 @@ CUT = -100.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """A row of the matrix."""
+class Combination:
+    """A row of the matrix: a TCP, a network and an initial window."""
 
     stack: str
     network: str
@@ -113,10 +115,10 @@ class Line:
     """Cases by variant."""
 
 
-def lines(setting: Setting) -> tuple[Line, ...]:
-    """Return every combination."""
+def lines(setting: Setting) -> tuple[Combination, ...]:
+    """Return the rows of the matrix with their cases."""
     return tuple(
-        Line(
+        Combination(
             stack=stack,
             network=network.key,
             window=window,
@@ -132,7 +134,9 @@ def lines(setting: Setting) -> tuple[Line, ...]:
     )
 
 
-def _case(prefix: str, framing: str, network: Network, window: int, setting: Setting) -> Case:
+def _case(
+    prefix: str, framing: str, network: NetworkVariant, window: int, setting: Setting
+) -> Case:
     scenario = paper.web_scenario(
         sender=f"{prefix} / {framing} / iw={window}",
         greedy_sender=f"{prefix} / full / iw={window}",
@@ -150,7 +154,7 @@ def _case(prefix: str, framing: str, network: Network, window: int, setting: Set
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibit, for runs of ``setting``."""
+    """Return the exhibit of framing with other senders, ACKs and queues."""
     rows = lines(setting)
     last = rows[-1]
     return (
@@ -167,7 +171,7 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
 ByVariant = Mapping[str, Sequence[RunSummary]]
 
 
-def _matrix(rows: Sequence[Line], runs: Runs, duration: str) -> Part:
+def _matrix(rows: Sequence[Combination], runs: Runs, duration: str) -> Part:
     made = [(line, {key: runs.of(case) for key, case in line.cases.items()}) for line in rows]
     table = Table(
         key="matrix",
@@ -196,8 +200,14 @@ def _matrix(rows: Sequence[Line], runs: Runs, duration: str) -> Part:
         rows=tuple(_row(line, by_variant) for line, by_variant in made),
         notes=NOTES,
     )
+    return Part(figures=(_gains(made),), tables=(table,), findings=tuple(_claims(made)))
+
+
+def _gains(made: Sequence[tuple[Combination, ByVariant]]) -> Figure:
+    """Plot the gains of each line of the table."""
+    rows = [line for line, _ in made]
     labels = [line.label for line in rows]
-    figure = Figure(
+    return Figure(
         key="matrix-gain",
         title="Gain of framing by sender, acknowledgments, queue and initial window",
         source=OWN,
@@ -220,18 +230,17 @@ def _matrix(rows: Sequence[Line], runs: Runs, duration: str) -> Part:
                 variant.label,
                 labels,
                 [
-                    measure.gain(by_variant[variant.key], by_variant["classic"])
+                    web_runs.gain(by_variant[variant.key], by_variant["classic"])
                     for _, by_variant in made
                 ],
             )
             for variant in FRAMED
         ),
     )
-    return Part(figures=(figure,), tables=(table,), findings=tuple(_claims(made)))
 
 
-def _row(line: Line, runs: ByVariant) -> Row:
-    gains = {v.key: measure.gain(runs[v.key], runs["classic"]) for v in FRAMED}
+def _row(line: Combination, runs: ByVariant) -> Row:
+    gains = {v.key: web_runs.gain(runs[v.key], runs["classic"]) for v in FRAMED}
     helps = [v.label.split("-")[0] for v in FRAMED if above(gains[v.key], 0.0) == "holds"]
     unsure = [
         f"perhaps {v.label.split('-')[0]}"
@@ -239,28 +248,28 @@ def _row(line: Line, runs: ByVariant) -> Row:
         if above(gains[v.key], 0.0) == "undecided"
     ]
     cells: list[TableCell | str] = [
-        TableCell(ours=completion_s(measure.each(runs["classic"])), published=None, unit="s")
+        TableCell(ours=completion_s(web_runs.each(runs["classic"])), published=None, unit="s")
     ]
     cells += [TableCell(ours=gains[v.key], published=None, unit="%") for v in FRAMED]
     cells += [
         TableCell(
-            ours=measure.gain(runs[v.key], runs["classic"], classes=MIDDLE),
+            ours=web_runs.gain(runs[v.key], runs["classic"], classes=MIDDLE),
             published=None,
             unit="%",
         )
         for v in FRAMED
     ]
     cells += [
-        TableCell(ours=fast_percent(measure.each(runs[v.key])), published=None, unit="%")
+        TableCell(ours=fast_percent(web_runs.each(runs[v.key])), published=None, unit="%")
         for v in paper.VARIANTS
     ]
     return Row(label=line.label, cells=(*cells, ", ".join(helps + unsure) or "neither"))
 
 
-def _claims(made: Sequence[tuple[Line, ByVariant]]) -> Iterator[Finding]:
+def _claims(made: Sequence[tuple[Combination, ByVariant]]) -> Iterator[Finding]:
     for variant in FRAMED:
         gains = {
-            line.label: measure.gain(runs[variant.key], runs["classic"])
+            line.label: web_runs.gain(runs[variant.key], runs["classic"])
             for line, runs in made
             if line.network == "each" and line.window == 1
         }
@@ -276,7 +285,7 @@ def _claims(made: Sequence[tuple[Line, ByVariant]]) -> Iterator[Finding]:
         for line, runs in made
         if (line.stack, line.network, line.window) == ("sack", "delayed", 1)
     )
-    totals = measure.each(delayed["classic"], classes=range(1, MIDDLE.stop))
+    totals = web_runs.each(delayed["classic"], classes=range(1, MIDDLE.stop))
     yield judge.finding(
         key="delayed-acks-classic",
         claim="With delayed ACKs, Classic flows of fewer than 10 segments have no chance of fast retransmit",
@@ -287,7 +296,7 @@ def _claims(made: Sequence[tuple[Line, ByVariant]]) -> Iterator[Finding]:
         ),
     )
     for variant in FRAMED:
-        totals = measure.each(delayed[variant.key], classes=MIDDLE)
+        totals = web_runs.each(delayed[variant.key], classes=MIDDLE)
         yield judge.finding(
             key=f"delayed-acks-{variant.key}",
             claim=f"{variant.label} triggers fast retransmit even with delayed ACKs (1650 to 8015 bytes)",

@@ -17,7 +17,7 @@ from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.evaluation.watch import Rows
 from tcpsf.papers import smart_framing_mechanisms as paper
-from tcpsf.reproduce.smart_framing.exhibit import JOURNAL, Setting
+from tcpsf.reproduce.smart_framing.exhibit_parts import JOURNAL, Setting
 from tcpsf.summary import RunSummary
 
 NOTICED = Rows(table="recoveries", columns=("time_s", "cause"))
@@ -27,7 +27,7 @@ RTT_S = 2 * paper.DELAY_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class RecoveryTimes:
     """Detection and recovery times of one loss."""
 
     fast_s: float | None
@@ -44,7 +44,7 @@ class Outcome:
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibit."""
+    """Return the exhibit of Limited Transmit, Classic and framing after one lost segment."""
     cases = {
         loss.key: {key: _case(setting, loss, sender) for key, (_, sender) in paper.SENDERS.items()}
         for loss in paper.LOSSES
@@ -74,12 +74,12 @@ def _case(setting: Setting, loss: paper.Loss, sender: str) -> Case:
     return Case(scenario=case.scenario, watches=(NOTICED, DONE), once=True)
 
 
-def _outcome(run: RunSummary) -> Outcome:
+def _outcome(run: RunSummary) -> RecoveryTimes:
     first: dict[str, float] = {}
     for row in NOTICED.of(run):
         first.setdefault(row["cause"], row["time_s"])
     (flow,) = DONE.of(run)
-    return Outcome(
+    return RecoveryTimes(
         fast_s=first.get("fast-retransmit"), timeout_s=first.get("timeout"), done_s=flow["sender_s"]
     )
 
@@ -88,7 +88,7 @@ def _seconds(value: float | None) -> stats.Estimate | None:
     return None if value is None else judge.exact(value)
 
 
-def _part(outcomes: Mapping[str, Mapping[str, Outcome]]) -> Part:
+def _part(outcomes: Mapping[str, Mapping[str, RecoveryTimes]]) -> Part:
     rows = tuple(
         Row(
             label=f"{label}: {loss.label}",
@@ -121,7 +121,7 @@ def _part(outcomes: Mapping[str, Mapping[str, Outcome]]) -> Part:
     return Part(tables=(table,), findings=tuple(_claims(outcomes)))
 
 
-def _claims(outcomes: Mapping[str, Mapping[str, Outcome]]) -> Iterator[Finding]:
+def _claims(outcomes: Mapping[str, Mapping[str, RecoveryTimes]]) -> Iterator[Finding]:
     where = "section III-A"
     long, short = outcomes["long"], outcomes["short"]
     for key in ("vs", "fs"):

@@ -14,8 +14,8 @@ from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Runs
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_figures as figures
-from tcpsf.reproduce import measure
-from tcpsf.reproduce.smart_framing.exhibit import JOURNAL, Setting, by_variant
+from tcpsf.reproduce import web_runs
+from tcpsf.reproduce.smart_framing.exhibit_parts import JOURNAL, Setting, by_variant
 from tcpsf.runs import run
 from tcpsf.summary import RunSummary, Totals, mean_of
 
@@ -31,7 +31,10 @@ PRINTED = 0.1
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibit; its loss rates at 80 % load are from runs of ``setting``."""
+    """Return the exhibit of section VII, the header overhead.
+
+    Its loss rates at 80 % load are from runs of ``setting``.
+    """
     clean = by_variant(
         lambda v: setting.case(figures.lossless_scenario(sender=v.sender), once=True)
     )
@@ -54,7 +57,7 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
     )
 
 
-class Cost(NamedTuple):
+class HeaderOverhead(NamedTuple):
     """Header overhead of a sender without loss."""
 
     segments: int
@@ -72,7 +75,7 @@ def _overhead(
     rows = []
     for variant in paper.VARIANTS:
         cost, published = costs[variant.key], figures.OVERHEAD[variant.key]
-        totals = measure.each(busy[variant.key])
+        totals = web_runs.each(busy[variant.key])
         cells = (
             TableCell(
                 ours=judge.exact(cost.segments),
@@ -112,7 +115,7 @@ def _overhead(
     return Part(tables=(table,), findings=tuple(_claims(costs)))
 
 
-def _claims(costs: Mapping[str, Cost]) -> Iterator[Finding]:
+def _claims(costs: Mapping[str, HeaderOverhead]) -> Iterator[Finding]:
     for variant in paper.VARIANTS:
         cost, published = costs[variant.key], figures.OVERHEAD[variant.key]
         yield judge.finding(
@@ -131,12 +134,15 @@ def _claims(costs: Mapping[str, Cost]) -> Iterator[Finding]:
             published=f"{increase:.0f} %",
             judged=judge.is_exactly(more, increase, within=5.0, unit="%"),
         )
-    for key, told in (("40", "40 bytes per data segment"), ("80", "80 bytes, including its ACK")):
+    for key, description in (
+        ("40", "40 bytes per data segment"),
+        ("80", "80 bytes, including its ACK"),
+    ):
         for variant in paper.VARIANTS:
             cost, percent = costs[variant.key], figures.OVERHEAD[variant.key].percent
             yield judge.finding(
                 key=f"overhead-{key}-{variant.key}",
-                claim=f"{variant.label}: {percent} % of overhead over Table I's sizes, counted with {told}",
+                claim=f"{variant.label}: {percent} % of overhead over Table I's sizes, counted with {description}",
                 source="section VII",
                 published=f"{percent} %",
                 judged=judge.is_exactly(
@@ -157,10 +163,10 @@ def _claims(costs: Mapping[str, Cost]) -> Iterator[Finding]:
     )
 
 
-def _cost(variant: paper.Variant, runs: Sequence[RunSummary]) -> Cost:
-    (totals,) = measure.each(runs)
+def _cost(variant: paper.Variant, runs: Sequence[RunSummary]) -> HeaderOverhead:
+    (totals,) = web_runs.each(runs)
     segments = 100.0 * totals.segments / totals.sent_bytes if totals.sent_bytes else 0.0
-    return Cost(
+    return HeaderOverhead(
         segments=_regime_segments(variant),
         one_header=segments * figures.HEADER_BYTES,
         both_headers=segments * BOTH_HEADERS,

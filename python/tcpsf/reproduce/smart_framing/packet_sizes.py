@@ -26,20 +26,20 @@ class PacketSizes:
 
     @property
     def name(self) -> str:
-        """Key of the data."""
+        """Key of the data in `RunSummary.watched`."""
         return f"packet sizes of {self.workload}"
 
     @property
     def version(self) -> str:
-        """Return a text that identifies the data."""
+        """Text that identifies what the data depend on, apart from the run."""
         return f"1, {self.full}"
 
-    def fold(self) -> _Fold:
-        """Return the fold of a new run."""
-        return _Fold(self)
+    def fold(self) -> _PacketSizesFold:
+        """Return a new fold, which collects the data of one run."""
+        return _PacketSizesFold(self)
 
     def of(self, run: RunSummary) -> Fate:
-        """Return the stored statistics of a run."""
+        """Return a run's counts of packets by size and of bursts."""
         return Fate(**run.watched[self.name])
 
 
@@ -61,11 +61,11 @@ class Fate:
 
     @property
     def packets(self) -> int:
-        """Number of data packets."""
+        """Number of data packets, full-sized and smaller."""
         return self.full_packets + self.small_packets
 
 
-class _Fold:
+class _PacketSizesFold:
     def __init__(self, of: PacketSizes) -> None:
         self._of = of
         self._fate = Fate()

@@ -15,8 +15,8 @@ from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Runs
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_figures as figures
-from tcpsf.reproduce import measure
-from tcpsf.reproduce.smart_framing.exhibit import (
+from tcpsf.reproduce import web_runs
+from tcpsf.reproduce.smart_framing.exhibit_parts import (
     FRAMED,
     GAIN,
     JOURNAL,
@@ -51,7 +51,7 @@ def _classes(least: int, most: int | None = None) -> tuple[int, ...]:
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the sections' exhibits, for runs of ``setting``."""
+    """Return Figs. 6 and 7, other proposals and mixed senders."""
     classic = setting.base(paper.CLASSIC)
     proposed = {
         each.key: setting.case(paper.web_scenario(sender=each.sender, duration=setting.duration))
@@ -133,10 +133,10 @@ def _claims_6(
         source=where,
         published="gain of −20 to −40 %",
         judged=judge.is_within(
-            measure.gain(proposed["lt"], classic, classes=_classes(1, 5)), -40.0, -20.0, "%"
+            web_runs.gain(proposed["lt"], classic, classes=_classes(1, 5)), -40.0, -20.0, "%"
         ),
     )
-    totals = measure.each(proposed["lt"], classes=_classes(1, 4))
+    totals = web_runs.each(proposed["lt"], classes=_classes(1, 4))
     yield judge.finding(
         key="lt-no-fr-below-5",
         claim="Limited Transmit gives no fast retransmit to flows shorter than 5 segments",
@@ -151,7 +151,7 @@ def _claims_6(
         ("w2-two-segments", _classes(2, 2), "improves flows of 2 segments", True),
         ("w2-longer", _classes(3), "degrades flows longer than 2 segments", False),
     ):
-        found = measure.gain(proposed["w2"], classic, classes=classes)
+        found = web_runs.gain(proposed["w2"], classic, classes=classes)
         yield judge.finding(
             key=key,
             claim=f"An initial window of two {claim} (mean of these classes)",
@@ -161,6 +161,16 @@ def _claims_6(
             if gains_here
             else judge.is_below(found, 0.0, "%"),
         )
+    yield from _claims_of_combinations(classic, proposed, gains)
+
+
+def _claims_of_combinations(
+    classic: Sequence[RunSummary],
+    proposed: Mapping[str, Sequence[RunSummary]],
+    gains: Mapping[str, Mapping[int, stats.Estimate | None]],
+) -> Iterator[Finding]:
+    """Judge the claims on each proposal alone, and on its combination with framing."""
+    where = "section IV-A.2, Fig. 6"
     for each in figures.PROPOSALS:
         if each.framing is None:
             named = {
@@ -180,7 +190,7 @@ def _claims_6(
                 claim=f"{each.label} together perform better than Classic",
                 source=where,
                 published="gain above 0",
-                judged=judge.is_above(measure.gain(proposed[each.key], classic), 0.0, "%"),
+                judged=judge.is_above(web_runs.gain(proposed[each.key], classic), 0.0, "%"),
             )
             alone = proposed[each.key.split("-")[0]]
             yield judge.finding(
@@ -188,7 +198,7 @@ def _claims_6(
                 claim=f"{each.label} together perform better than {each.label.split(' ')[0]} alone",
                 source=where,
                 published="gain above 0",
-                judged=judge.is_above(measure.gain(proposed[each.key], alone), 0.0, "%"),
+                judged=judge.is_above(web_runs.gain(proposed[each.key], alone), 0.0, "%"),
             )
 
 
@@ -197,7 +207,7 @@ def _claims_related(
 ) -> Iterator[Finding]:
     """Judge section III-A's claims about proposals that Fig. 6 does not show."""
     where = "section III-A"
-    totals = measure.each(proposed["lt-w3"], classes=_classes(5, 9))
+    totals = web_runs.each(proposed["lt-w3"], classes=_classes(5, 9))
     yield judge.finding(
         key="lt-w3-fr-above-4",
         claim="Limited Transmit and an initial window larger than two enable fast retransmit for flows longer than "
@@ -215,16 +225,16 @@ def _claims_related(
             claim=f"The proposals can be merged in one stack: {label} together perform better than Classic",
             source="section III-A, IV-A.2",
             published="gain above 0",
-            judged=judge.is_above(measure.gain(proposed[key], classic), 0.0, "%"),
+            judged=judge.is_above(web_runs.gain(proposed[key], classic), 0.0, "%"),
         )
         yield judge.finding(
             key=f"{key}-better-than-alone",
             claim=f"{label} together perform better than LT + W2",
             source="section III-A, IV-A.2",
             published="gain above 0",
-            judged=judge.is_above(measure.gain(proposed[key], proposed["lt-w2"]), 0.0, "%"),
+            judged=judge.is_above(web_runs.gain(proposed[key], proposed["lt-w2"]), 0.0, "%"),
         )
-    few = measure.each(proposed["er"], classes=_classes(2, 4))
+    few = web_runs.each(proposed["er"], classes=_classes(2, 4))
     yield judge.finding(
         key="er-fewer-duplicates",
         claim="Early Retransmit reduces the number of duplicate ACKs for a fast retransmit: flows of 2 to 4 "
@@ -239,7 +249,7 @@ def _claims_related(
         source=where,
         published="above 0",
         judged=judge.is_above(
-            measure.paired(measure.losses(proposed["abc"]), measure.losses(classic)),
+            web_runs.paired(web_runs.losses(proposed["abc"]), web_runs.losses(classic)),
             0.0,
             "percentage points",
         ),
@@ -256,7 +266,9 @@ def _figure_7(mixed: Mapping[str, Mapping[float, Sequence[RunSummary]]]) -> Part
             (f"classic-beside-{variant.key}", f"Classic beside {name}", classic),
             (variant.key, f"{variant.label} beside Classic", figures.reno(variant.sender)),
         ):
-            found = [measure.mean_time(runs, sender=sender) for runs in mixed[variant.key].values()]
+            found = [
+                web_runs.mean_time(runs, sender=sender) for runs in mixed[variant.key].values()
+            ]
             present = [(at, y) for at, y in zip(percent, found, strict=True) if y is not None]
             lines.append(series(key, label, [at for at, _ in present], [y for _, y in present]))
     figure = Figure(
@@ -277,8 +289,8 @@ def _claims_7(mixed: Mapping[str, Mapping[float, Sequence[RunSummary]]]) -> Iter
     some = [share for share in figures.SHARES if share < 1.0]
     slopes: dict[str, stats.Estimate | None] = {}
     for variant in FRAMED:
-        by_share = [measure.times(mixed[variant.key][share], sender=classic) for share in some]
-        slopes[variant.key] = measure.slope(some, by_share)
+        by_share = [web_runs.times(mixed[variant.key][share], sender=classic) for share in some]
+        slopes[variant.key] = web_runs.slope(some, by_share)
         yield judge.finding(
             key=f"degrades-classic-{variant.key}",
             claim=f"{variant.label} flows degrade Classic ones: completion times of Classic grow with the "
@@ -287,11 +299,11 @@ def _claims_7(mixed: Mapping[str, Mapping[float, Sequence[RunSummary]]]) -> Iter
             published="above 0",
             judged=judge.is_above(slopes[variant.key], 0.0, "s from no framing to all"),
         )
-    ours, theirs = (measure.times(mixed[key][some[-1]], sender=classic) for key in ("vs", "fs"))
+    ours, theirs = (web_runs.times(mixed[key][some[-1]], sender=classic) for key in ("vs", "fs"))
     yield judge.finding(
         key="vs-friendlier",
         claim="VS-TCP-SF is friendlier: with 80 % of framed flows, Classic flows take less time with VS than with FS",
         source="section IV-A.3",
         published="less",
-        judged=judge.is_below(measure.paired(ours, theirs), 0.0, "s"),
+        judged=judge.is_below(web_runs.paired(ours, theirs), 0.0, "s"),
     )

@@ -15,8 +15,8 @@ from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Runs
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_advantages as settings
-from tcpsf.reproduce.smart_framing.advantages import exact_rows, once
-from tcpsf.reproduce.smart_framing.exhibit import DRAFT, FRAMED, Setting
+from tcpsf.reproduce.smart_framing.exhibit_parts import DRAFT, FRAMED, Setting
+from tcpsf.reproduce.smart_framing.single_run import exact_rows, once
 
 QUARTERS = 4
 """Largest number of segments into which framing divides a full-sized one."""
@@ -34,7 +34,7 @@ Each list holds one number per request.
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibit."""
+    """Return the exhibit of the packets that a request causes, by the announced MSS."""
     cases = {
         variant.key: {
             mss: once(setting, settings.request_scenario(sender=variant.sender, mss=mss))

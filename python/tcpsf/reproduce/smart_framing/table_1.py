@@ -18,7 +18,7 @@ from tcpsf.evaluation.data import Conclusion, Section
 from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.plan import Scale
 from tcpsf.papers import smart_framing as paper
-from tcpsf.reproduce import measure
+from tcpsf.reproduce import web_runs
 from tcpsf.reproduce.smart_framing.table_1_claims import findings
 from tcpsf.result import Provenance
 from tcpsf.runs import Job, Progress, run_jobs
@@ -40,7 +40,7 @@ SCALES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class ClassResult:
     """Results of one sender and one class, simulated and published."""
 
     completion_s: stats.Estimate | None
@@ -51,7 +51,7 @@ class Cell:
     """Flows that were incomplete when the run ended after its drain; no mean includes them."""
     fast_retransmits: int
     timeouts: int
-    published: paper.Cell | None
+    published: paper.PublishedCell | None
     """Published values; ``None`` for all classes together, which the table does not give."""
 
 
@@ -75,9 +75,9 @@ class Table1:
     changes: dict[str, Any]
     """Differences from `papers.smart_framing.web_scenario`: values by the path of their key."""
     version: str
-    classes: tuple[dict[str, Cell], ...]
+    classes: tuple[dict[str, ClassResult], ...]
     """For each size class, the cell of each variant by its key."""
-    overall: dict[str, Cell]
+    overall: dict[str, ClassResult]
     """Cells of all classes together."""
     bottleneck: dict[str, Bottleneck]
     findings: tuple[Finding, ...]
@@ -92,7 +92,7 @@ class Table1:
 
     @property
     def conclusion(self) -> Conclusion:
-        """Return the findings in three sentences."""
+        """Return the conclusion of Table I in three sentences."""
         return conclude((self.claims,), headline=HEADLINE)
 
     def to_dict(self) -> dict[str, Any]:
@@ -222,8 +222,8 @@ def _together(by_class: Sequence[Sequence[Totals]]) -> list[Totals]:
     return [total(of_run) for of_run in zip(*by_class, strict=True)]
 
 
-def _cell(runs: Sequence[Totals], published: paper.Cell | None) -> Cell:
-    return Cell(
+def _cell(runs: Sequence[Totals], published: paper.PublishedCell | None) -> ClassResult:
+    return ClassResult(
         completion_s=completion_s(runs),
         fast_percent=fast_percent(runs),
         flows=sum(run.flows for run in runs),
@@ -235,14 +235,14 @@ def _cell(runs: Sequence[Totals], published: paper.Cell | None) -> Cell:
 
 
 def _bottleneck(runs: Sequence[RunSummary]) -> Bottleneck:
-    utilisation, loss = measure.utilisation_percent(runs), measure.lost_percent(runs)
-    queue = measure.queue_bytes(runs)
+    utilisation, loss = web_runs.utilisation_percent(runs), web_runs.lost_percent(runs)
+    queue = web_runs.queue_bytes(runs)
     if utilisation is None or queue is None or loss is None:
         raise TcpsfError("the bottleneck carried no packets", hint="simulate a longer time")
     return Bottleneck(utilisation_percent=utilisation, loss_percent=loss, queue_bytes=queue)
 
 
-def _cell_dict(cell: Cell) -> dict[str, Any]:
+def _cell_dict(cell: ClassResult) -> dict[str, Any]:
     published = cell.published
     return {
         "completion_s": _estimate_dict(cell.completion_s),

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tcpsf import stats, text
 from tcpsf.evaluation import judge
-from tcpsf.evaluation.judge import Finding, Judged, Verdict
+from tcpsf.evaluation.judge import Finding, Judged
+from tcpsf.evaluation.ranges import Verdict
 from tcpsf.papers import smart_framing as paper
-from tcpsf.reproduce import measure
+from tcpsf.reproduce import web_runs
 from tcpsf.summary import Totals, fast_percent, total
 
 ByClass = Mapping[str, Sequence[Sequence[Totals]]]
@@ -32,7 +33,7 @@ The table prints 0.27 s with a resolution of 0.01 s.
 
 
 def findings(totals: ByClass) -> Iterator[Finding]:
-    """Judge every claim."""
+    """Judge every claim of the paper that is based on Table I."""
     for variant, size in (
         (paper.VARIABLE_SIZE, 1650),
         (paper.FIXED_SIZE, 1650),
@@ -136,7 +137,7 @@ def _gain(variant: paper.Variant, classes: range, totals: ByClass) -> stats.Esti
     """
     pair = (totals[variant.key], totals[paper.CLASSIC.key])
     ours, theirs = (
-        measure.mean_times([by_class[number - 1] for number in classes]) for by_class in pair
+        web_runs.mean_times([by_class[number - 1] for number in classes]) for by_class in pair
     )
     return None if ours is None or theirs is None else stats.gain(ours, theirs)
 

@@ -21,7 +21,7 @@ from tcpsf.evaluation.data import (
 from tcpsf.papers import smart_framing as paper
 from tcpsf.report.evaluation_page import page
 from tcpsf.reproduce.smart_framing import table_1_text
-from tcpsf.reproduce.smart_framing.table_1 import Cell, Table1
+from tcpsf.reproduce.smart_framing.table_1 import ClassResult, Table1
 
 SOURCE = "Mellia et al. 2005, Table I"
 ABOUT = (
@@ -32,18 +32,18 @@ ABOUT = (
 
 
 def as_html(result: Table1) -> str:
-    """Render the page."""
+    """Return the HTML page of Table I."""
     return page(as_report(result))
 
 
 def as_report(result: Table1) -> Report:
     """Arrange the table with a chart, the claims and the assumptions."""
-    title, *told = table_1_text.heading(result).splitlines()
+    title, *lines = table_1_text.heading(result).splitlines()
     sections = _sections(result)
     return Report(
         title=f"{title}: simulated and published",
         conclusion=result.conclusion,
-        subtitle=" ".join(told),
+        subtitle=" ".join(lines),
         sections=sections,
         provenance=_provenance(result),
     )
@@ -124,7 +124,7 @@ def _provenance(result: Table1) -> ReportProvenance:
 
 
 def chart(result: Table1) -> Figure:
-    """Completion times by flow size."""
+    """Return the figure of completion times by flow size."""
     return Figure(
         key="completion-time",
         title="Mean completion time by flow size",
@@ -157,10 +157,10 @@ def _by_class(
     title: str,
     caption: str,
     unit: str,
-    ours: Callable[[Cell], stats.Estimate | None],
-    theirs: Callable[[paper.Cell], float | None],
+    ours: Callable[[ClassResult], stats.Estimate | None],
+    theirs: Callable[[paper.PublishedCell], float | None],
 ) -> Table:
-    def cell(found: Cell) -> TableCell:
+    def cell(found: ClassResult) -> TableCell:
         published = None if found.published is None else theirs(found.published)
         return TableCell(ours=ours(found), published=published, unit=unit)
 

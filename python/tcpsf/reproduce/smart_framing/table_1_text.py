@@ -9,7 +9,7 @@ from collections.abc import Callable
 from tcpsf import stats, text
 from tcpsf.papers import smart_framing as paper
 from tcpsf.report import evaluation_text
-from tcpsf.reproduce.smart_framing.table_1 import Cell, Table1
+from tcpsf.reproduce.smart_framing.table_1 import ClassResult, Table1
 
 
 def as_text(result: Table1) -> str:
@@ -34,8 +34,8 @@ def as_text(result: Table1) -> str:
 
 def _differences() -> str:
     lines = [
-        textwrap.fill(told, width=78, initial_indent="- ", subsequent_indent="  ")
-        for told in paper.DIFFERENCES
+        textwrap.fill(difference, width=78, initial_indent="- ", subsequent_indent="  ")
+        for difference in paper.DIFFERENCES
     ]
     return "\n".join(
         [*lines, "- `--readings closest` sets the first two; `--set` changes any other."]
@@ -64,7 +64,7 @@ def _shown(value: object) -> str:
     return "removed" if value is None else json.dumps(value)
 
 
-def seen(cell: Cell) -> stats.Estimate | None:
+def seen(cell: ClassResult) -> stats.Estimate | None:
     """Share of fast retransmits; ``None`` if there was none.
 
     The paper has a dash in this case, not zero ± zero.
@@ -73,7 +73,7 @@ def seen(cell: Cell) -> stats.Estimate | None:
 
 
 def _times(result: Table1) -> str:
-    def cells(cell: Cell) -> list[str]:
+    def cells(cell: ClassResult) -> list[str]:
         published = None if cell.published is None else cell.published.completion_s
         found = cell.completion_s
         return [
@@ -85,14 +85,14 @@ def _times(result: Table1) -> str:
 
 
 def _shares(result: Table1) -> str:
-    def cells(cell: Cell) -> list[str]:
+    def cells(cell: ClassResult) -> list[str]:
         published = None if cell.published is None else cell.published.fast_percent
         return [text.compact(seen(cell), 1), text.number(published, 1)]
 
     return _by_class(result, cells)
 
 
-def _by_class(result: Table1, cells: Callable[[Cell], list[str]]) -> str:
+def _by_class(result: Table1, cells: Callable[[ClassResult], list[str]]) -> str:
     heads = ["class", "bytes"]
     for variant in paper.VARIANTS:
         heads += [variant.label, "paper"]

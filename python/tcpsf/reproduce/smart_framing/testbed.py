@@ -6,26 +6,26 @@ The clients are live, the server or the proxy is that of tcpsf, and the path is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from tcpsf.errors import TcpsfError
 from tcpsf.evaluation.conclusion import conclude
 from tcpsf.evaluation.data import Report
-from tcpsf.evaluation.live_experiments import Measure, Started, Told, conditions, measured
+from tcpsf.evaluation.live_experiments import Measure, ReportProgress, Started, conditions, measured
 from tcpsf.live.experiment import Acks, Experiment, PathLoss, Through
 from tcpsf.live.sessions import Browsing
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_testbed as testbed
 from tcpsf.reproduce.smart_framing.testbed_checks import beside_simulator
-from tcpsf.reproduce.smart_framing.testbed_read import Cell, Which
+from tcpsf.reproduce.smart_framing.testbed_read import PathResult, Which
 from tcpsf.reproduce.smart_framing.testbed_report import HEADLINE, section
 from tcpsf.runs import run
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from tcpsf.live.result import Live, LiveStore
+    from tcpsf.live.experiment_result import Live, LiveStore
 
 SENDERS = tuple(variant.sender for variant in paper.VARIANTS)
 
@@ -70,7 +70,7 @@ RATE = 600.0
 PROXY_RATE = 200.0
 """Sessions started per second; they carry 30 MB/s and use about one of two CPU cores."""
 
-PROXY_PATIENCE_S = 300.0
+PROXY_FETCH_TIMEOUT_S = 300.0
 """Time limit of a connection in seconds.
 
 A connection with many large objects takes a minute at a loss rate of 10 %.
@@ -79,7 +79,7 @@ A connection with many large objects takes a minute at a loss rate of 10 %.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Testbed:
-    """Settings of a measurement."""
+    """Settings of a measurement for Table II or III."""
 
     which: Which
     scale: LiveScale
@@ -150,40 +150,7 @@ def prepare(
     if objects is None and not proxied:
         objects = 1
     rate = rates(through) if rate is None else rate
-    paths: list[tuple[str, int, PathLoss, float]]
-    if which == "table-2":
-        sizes: tuple[int, ...] = (testbed.FILE_BYTES,)
-        paths = [
-            (each.key, each.latency_ms, each.loss, each.loss.probability) for each in testbed.PATHS
-        ]
-    else:
-        sizes = paper.CLASS_BYTES if proxied else testbed.OBJECT_BYTES
-        paths = [
-            (setting_name(each), each.latency_ms, testbed.loss(each.drop, law), each.drop)
-            for each in testbed.TABLE_3
-        ]
-    how: dict[str, Any] = {"through": through, "objects": 1 if objects is None else objects}
-    if objects is None:
-        how["browsing"] = Browsing()
-    if proxied:
-        how["patience_s"] = PROXY_PATIENCE_S
-    experiments = tuple(
-        Experiment(
-            name=name,
-            latency_ms=latency_ms,
-            loss=loss,
-            senders=SENDERS,
-            sizes=sizes,
-            rate=rate,
-            duration_s=scale.seconds[drop],
-            acks=acks,
-            rto_min=testbed.RTO_MIN,
-            seed=seed + number,
-            **how,
-        )
-        for number, (name, latency_ms, loss, drop) in enumerate(paths)
-    )
-    return Testbed(
+    wanted = Testbed(
         which=which,
         scale=scale,
         law=law,
@@ -192,8 +159,55 @@ def prepare(
         objects=objects,
         rate=rate,
         seed=seed,
-        experiments=experiments,
+        experiments=(),
     )
+    return replace(wanted, experiments=_experiments(wanted))
+
+
+def _experiments(wanted: Testbed) -> tuple[Experiment, ...]:
+    """Return one experiment per path."""
+    proxied, objects = wanted.through == "proxy", wanted.objects
+    how: dict[str, Any] = {"objects": 1 if objects is None else objects}
+    if objects is None:
+        how["browsing"] = Browsing()
+    if proxied:
+        how["fetch_timeout_s"] = PROXY_FETCH_TIMEOUT_S
+    return tuple(
+        Experiment(
+            name=name,
+            latency_ms=latency_ms,
+            loss=loss,
+            senders=SENDERS,
+            sizes=_sizes(wanted.which, wanted.through),
+            rate=wanted.rate,
+            duration_s=wanted.scale.seconds[drop],
+            acks=wanted.acks,
+            rto_min=testbed.RTO_MIN,
+            seed=wanted.seed + number,
+            through=wanted.through,
+            **how,
+        )
+        for number, (name, latency_ms, loss, drop) in enumerate(_paths(wanted.which, wanted.law))
+    )
+
+
+def _paths(which: Which, law: testbed.Law) -> list[tuple[str, int, PathLoss, float]]:
+    """Return name, latency in milliseconds, loss and probability of loss of each path."""
+    if which == "table-2":
+        return [
+            (each.key, each.latency_ms, each.loss, each.loss.probability) for each in testbed.PATHS
+        ]
+    return [
+        (setting_name(each), each.latency_ms, testbed.loss(each.drop, law), each.drop)
+        for each in testbed.TABLE_3
+    ]
+
+
+def _sizes(which: Which, through: Through) -> tuple[int, ...]:
+    """Return the sizes of the files in bytes."""
+    if which == "table-2":
+        return (testbed.FILE_BYTES,)
+    return paper.CLASS_BYTES if through == "proxy" else testbed.OBJECT_BYTES
 
 
 ROLES: Mapping[Through, str] = {
@@ -203,7 +217,7 @@ ROLES: Mapping[Through, str] = {
 """Description of the hosts' roles, for the report's subtitle."""
 
 
-def setting_name(setting: testbed.Setting) -> str:
+def setting_name(setting: testbed.LinkSetting) -> str:
     """Return the label of a row of Table III."""
     return f"{setting.drop:.2f}, {setting.latency_ms} ms"
 
@@ -213,9 +227,9 @@ def evaluate(
     *,
     measure: Measure,
     store: LiveStore | None = None,
-    progress: Told | None = None,
+    progress: ReportProgress | None = None,
     found: Callable[[int], None] | None = None,
-) -> tuple[Report, Mapping[str, Cell]]:
+) -> tuple[Report, Mapping[str, PathResult]]:
     """Run the experiments that ``store`` does not have, simulate them, and report on all.
 
     See `live_experiments.measured`.
@@ -225,7 +239,7 @@ def evaluate(
         wanted.experiments, measure=measure, store=store, progress=progress, found=found
     )
     cells = {
-        name: Cell(live=live, simulated=_simulated(live, wanted.scale.simulated))
+        name: PathResult(live=live, simulated=_simulated(live, wanted.scale.simulated))
         for name, live in lives.items()
     }
     compared = (
@@ -249,7 +263,7 @@ def evaluate(
 
 
 def _simulated(live: Live, count: int) -> dict[str, pl.DataFrame]:
-    """Simulate the same path for each sender; return the columns that `live.measure` reads."""
+    """Simulate the same path for each sender; return the columns that `live.estimates` reads."""
     import polars as pl
 
     if live.experiment.objects > 1 or live.experiment.through == "proxy":

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tcpsf import stats
 from tcpsf.evaluation import judge
 from tcpsf.evaluation.data import OWN, Row, Section, Table, TableCell
-from tcpsf.live import measure
+from tcpsf.live import estimates
 from tcpsf.papers import smart_framing as paper
-from tcpsf.reproduce.smart_framing.testbed_read import Cells, Which
+from tcpsf.reproduce.smart_framing.testbed_read import PathResults, Which
 
 NEAR_PERCENT = 5.0
 """Tolerance in percentage points between the simulated and the live %FR."""
@@ -18,16 +20,16 @@ SHORT = {variant.key: variant.label.split("-")[0] for variant in paper.VARIANTS}
 """Short labels of the variants: Classic, VS and FS."""
 
 
-def beside_simulator(which: Which, cells: Cells) -> Section:
+def beside_simulator(which: Which, cells: PathResults) -> Section:
     """Compare the simulator's %FR and completion times with the live ones."""
     rows = []
     shares: dict[str, stats.Estimate | None] = {}
     times: dict[str, stats.Estimate | None] = {}
     for name, cell in cells.items():
         for v in paper.VARIANTS:
-            live, simulated = measure.of(cell.live.answered, v.sender), cell.simulated[v.sender]
-            fast = measure.fast_percent(live), measure.fast_percent(simulated)
-            time = measure.completion_s(live), measure.completion_s(simulated)
+            live, simulated = estimates.of(cell.live.answered, v.sender), cell.simulated[v.sender]
+            fast = estimates.fast_percent(live), estimates.fast_percent(simulated)
+            time = estimates.completion_s(live), estimates.completion_s(simulated)
             where = f"{name}, {SHORT[v.key]}"
             shares[where] = stats.apart(*fast)
             found = stats.quotient(*time)
@@ -42,7 +44,31 @@ def beside_simulator(which: Which, cells: Cells) -> Section:
                     ),
                 )
             )
-    table = Table(
+    return Section(
+        key=f"{which}-simulator",
+        title="Simulator and live kernels",
+        tables=(_table(which, rows),),
+        findings=(
+            judge.finding(
+                key=f"{which}-simulated-fast",
+                claim=f"The simulator's %FR is within {NEAR_PERCENT:g} percentage points of the live one, everywhere",
+                source=OWN,
+                published="",
+                judged=judge.all_within(shares, -NEAR_PERCENT, NEAR_PERCENT, "percentage points"),
+            ),
+            judge.finding(
+                key=f"{which}-simulated-time",
+                claim=f"The simulator's mean completion time is within {NEAR_TIME:g} % of the live one, everywhere",
+                source=OWN,
+                published="",
+                judged=judge.all_within(times, -NEAR_TIME, NEAR_TIME, "%"),
+            ),
+        ),
+    )
+
+
+def _table(which: Which, rows: Sequence[Row]) -> Table:
+    return Table(
         key=f"{which}-simulated",
         title="Simulator and live kernels",
         source=OWN,
@@ -61,27 +87,6 @@ def beside_simulator(which: Which, cells: Cells) -> Section:
         ),
         rows=tuple(rows),
         notes=DIFFERENCES_TO_SIMULATOR,
-    )
-    return Section(
-        key=f"{which}-simulator",
-        title="Simulator and live kernels",
-        tables=(table,),
-        findings=(
-            judge.finding(
-                key=f"{which}-simulated-fast",
-                claim=f"The simulator's %FR is within {NEAR_PERCENT:g} percentage points of the live one, everywhere",
-                source=OWN,
-                published="",
-                judged=judge.all_within(shares, -NEAR_PERCENT, NEAR_PERCENT, "percentage points"),
-            ),
-            judge.finding(
-                key=f"{which}-simulated-time",
-                claim=f"The simulator's mean completion time is within {NEAR_TIME:g} % of the live one, everywhere",
-                source=OWN,
-                published="",
-                judged=judge.all_within(times, -NEAR_TIME, NEAR_TIME, "%"),
-            ),
-        ),
     )
 
 

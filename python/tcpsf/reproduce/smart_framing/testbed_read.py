@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tcpsf import stats
-from tcpsf.live import measure
+from tcpsf.live import estimates
 from tcpsf.papers import smart_framing as paper
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from tcpsf.live.result import Live
+    from tcpsf.live.experiment_result import Live
 
 Which = Literal["table-2", "table-3"]
 
@@ -22,7 +22,7 @@ FIXED = paper.FIXED_SIZE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class PathResult:
     """One path: the measured and the simulated flows."""
 
     live: Live
@@ -34,17 +34,19 @@ class Cell:
     """
 
 
-Cells = Mapping[str, Cell]
+PathResults = Mapping[str, PathResult]
 """Measured paths by name."""
 
 
-def flows_of(cells: Cells, variant: paper.Variant) -> dict[str, pl.DataFrame]:
+def flows_of(cells: PathResults, variant: paper.Variant) -> dict[str, pl.DataFrame]:
     """Return the flows of a sender, by path."""
-    return {name: measure.of(cell.live.answered, variant.sender) for name, cell in cells.items()}
+    return {name: estimates.of(cell.live.answered, variant.sender) for name, cell in cells.items()}
 
 
 def by_path(
-    cells: Cells, variant: paper.Variant, read: Callable[[pl.DataFrame], stats.Estimate | None]
+    cells: PathResults,
+    variant: paper.Variant,
+    read: Callable[[pl.DataFrame], stats.Estimate | None],
 ) -> dict[str, stats.Estimate | None]:
     """Return a quantity of a sender's flows, by path."""
     return {name: read(flows) for name, flows in flows_of(cells, variant).items()}

@@ -13,16 +13,16 @@ from tcpsf.evaluation import judge
 from tcpsf.evaluation.data import OWN, Axis, Figure, Row, Section, Table, TableCell
 from tcpsf.evaluation.exhibit import bars
 from tcpsf.evaluation.judge import Finding
-from tcpsf.live import measure
+from tcpsf.live import estimates
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_testbed as testbed
 from tcpsf.reproduce.smart_framing import testbed_table_3
-from tcpsf.reproduce.smart_framing.exhibit import FRAMED
+from tcpsf.reproduce.smart_framing.exhibit_parts import FRAMED
 from tcpsf.reproduce.smart_framing.testbed_checks import SHORT
 from tcpsf.reproduce.smart_framing.testbed_read import (
     CLASSIC,
     FIXED,
-    Cells,
+    PathResults,
     Which,
     apart,
     by_path,
@@ -33,22 +33,22 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def section(which: Which, cells: Cells) -> Section:
-    """Return the section of a table."""
+def section(which: Which, cells: PathResults) -> Section:
+    """Return the section of a report with the measured and published Table II or III."""
     return _section_2(cells) if which == "table-2" else testbed_table_3.section(cells)
 
 
-def _section_2(cells: Cells) -> Section:
-    fast = {v.key: by_path(cells, v, measure.fast_percent) for v in paper.VARIANTS}
-    late = {v.key: by_path(cells, v, measure.timeout_percent) for v in paper.VARIANTS}
+def _section_2(cells: PathResults) -> Section:
+    fast = {v.key: by_path(cells, v, estimates.fast_percent) for v in paper.VARIANTS}
+    late = {v.key: by_path(cells, v, estimates.timeout_percent) for v in paper.VARIANTS}
     rows = []
     for host in testbed.TABLE_2:
         for short, pair in (
             ("Classic", (host.classic_fast, host.classic_timeout)),
             ("FS", (host.framed_fast, host.framed_timeout)),
         ):
-            told = tuple(TableCell(ours=None, published=value, unit="%") for value in pair)
-            rows.append(Row(label=f"{host.name}, {short}", cells=told))
+            published = tuple(TableCell(ours=None, published=value, unit="%") for value in pair)
+            rows.append(Row(label=f"{host.name}, {short}", cells=published))
     for name in cells:
         for v in paper.VARIANTS:
             ours = tuple(
@@ -98,7 +98,7 @@ def _section_2(cells: Cells) -> Section:
 
 
 def _claims_2(
-    cells: Cells, fast: Mapping[str, Mapping[str, stats.Estimate | None]]
+    cells: PathResults, fast: Mapping[str, Mapping[str, stats.Estimate | None]]
 ) -> Iterator[Finding]:
     where = "section IV-B, Table II"
     for variant in FRAMED:
@@ -112,7 +112,9 @@ def _claims_2(
             ),
         )
     ratios = [host.framed_fast / host.classic_fast for host in testbed.TABLE_2]
-    together = {v.key: measure.fast_percent(_joined(flows_of(cells, v))) for v in (CLASSIC, FIXED)}
+    together = {
+        v.key: estimates.fast_percent(_joined(flows_of(cells, v))) for v in (CLASSIC, FIXED)
+    }
     yield judge.finding(
         key="table-2-four-times",
         claim="FS-TCP-SF: fast recovery about four times as often as with Classic (ratio of %FR, all paths)",

@@ -22,18 +22,18 @@ from tcpsf.evaluation.data import (
 from tcpsf.evaluation.exhibit import bars
 from tcpsf.evaluation.judge import Finding
 from tcpsf.evaluation.live_experiments import counted
-from tcpsf.live import measure
+from tcpsf.live import estimates
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_testbed as testbed
-from tcpsf.reproduce.smart_framing.exhibit import FRAMED
+from tcpsf.reproduce.smart_framing.exhibit_parts import FRAMED
 from tcpsf.reproduce.smart_framing.testbed_checks import SHORT
-from tcpsf.reproduce.smart_framing.testbed_read import CLASSIC, FIXED, Cells, apart, flows_of
+from tcpsf.reproduce.smart_framing.testbed_read import CLASSIC, FIXED, PathResults, apart, flows_of
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-def section(cells: Cells) -> Section:
+def section(cells: PathResults) -> Section:
     """Return the section of Table III; for the proxy it also has flows of 10 kB and more."""
     experiments = [cell.live.experiment for cell in cells.values()]
     proxied = any(each.through == "proxy" for each in experiments)
@@ -43,8 +43,8 @@ def section(cells: Cells) -> Section:
     if not proxied:
         short, long = Values.of(flows), None
     else:
-        short = Values.of(_chosen(flows, lambda each: measure.shorter_than(each, limit)))
-        long = Values.of(_chosen(flows, lambda each: measure.from_size(each, limit)))
+        short = Values.of(_chosen(flows, lambda each: estimates.shorter_than(each, limit)))
+        long = Values.of(_chosen(flows, lambda each: estimates.from_size(each, limit)))
     published = dict(zip(cells, testbed.TABLE_3.values(), strict=True))
     draft = dict(zip(cells, testbed.DRAFT_TABLE.values(), strict=True))
     tables = [_table_3(short, published, browsing=browsing), _draft_table(short, draft)]
@@ -103,7 +103,7 @@ class Values:
 
     @classmethod
     def of(cls, flows: Flows) -> Values:
-        """Compute the quantities from the flows."""
+        """Compute the quantities of a row of Table III from its flows."""
 
         def read(value: Callable[[pl.DataFrame], stats.Estimate | None]) -> dict[str, ByPath]:
             return {
@@ -115,7 +115,7 @@ class Values:
             classic = flows[CLASSIC.key]
             return {
                 v.key: {
-                    name: measure.saved_s(classic[name], each, value)
+                    name: estimates.saved_s(classic[name], each, value)
                     for name, each in flows[v.key].items()
                 }
                 for v in FRAMED
@@ -126,11 +126,11 @@ class Values:
                 key: {name: each.height for name, each in paths.items()}
                 for key, paths in flows.items()
             },
-            timer=read(measure.timer_ms),
-            fast=read(measure.fast_percent),
-            late=read(measure.timeout_percent),
-            saved_server=saved(measure.server_s),
-            saved_client=saved(measure.busy_s),
+            timer=read(estimates.timer_ms),
+            fast=read(estimates.fast_percent),
+            late=read(estimates.timeout_percent),
+            saved_server=saved(estimates.server_s),
+            saved_client=saved(estimates.busy_s),
         )
 
 
@@ -156,7 +156,9 @@ CAPTION_3 = (
 )
 
 
-def _table_3(values: Values, published: Mapping[str, testbed.Row], *, browsing: bool) -> Table:
+def _table_3(
+    values: Values, published: Mapping[str, testbed.Table3Row], *, browsing: bool
+) -> Table:
     notes = (
         (CLASSIC_PROXIED, RT_DIFFERS, CT_DIFFERS_PROXIED)
         if browsing
@@ -196,7 +198,7 @@ def _long_table(values: Values) -> Table:
     )
 
 
-def _rows_3(values: Values, published: Mapping[str, testbed.Row]) -> Iterator[Row]:
+def _rows_3(values: Values, published: Mapping[str, testbed.Table3Row]) -> Iterator[Row]:
     for name in values.flows[CLASSIC.key]:
         row = published.get(name)
         for v in paper.VARIANTS:
@@ -313,14 +315,14 @@ WHY_3 = (
 )
 
 
-def _figures_3(values: Values, published: Mapping[str, testbed.Row]) -> Iterator[Figure]:
+def _figures_3(values: Values, published: Mapping[str, testbed.Table3Row]) -> Iterator[Figure]:
     x = Axis(label="drop probability, latency", unit="", scale="category")
     names = list(values.flows[CLASSIC.key])
 
     def line(
         v: paper.Variant,
         found: ByPath,
-        read: Callable[[testbed.Measured], float],
+        read: Callable[[testbed.PublishedSender], float],
     ) -> Series:
         theirs: tuple[PublishedPoint, ...] = ()
         if v in (CLASSIC, FIXED):

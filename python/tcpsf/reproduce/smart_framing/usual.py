@@ -11,10 +11,11 @@ from tcpsf.evaluation import judge
 from tcpsf.evaluation.data import OWN, Axis, Figure, Point, Row, Series, Table, TableCell
 from tcpsf.evaluation.exhibit import Exhibit, Part
 from tcpsf.evaluation.judge import Finding
+from tcpsf.evaluation.ranges import shown
 from tcpsf.papers import smart_framing as paper
-from tcpsf.reproduce import measure
+from tcpsf.reproduce import web_runs
 from tcpsf.reproduce.smart_framing import table_1_claims
-from tcpsf.reproduce.smart_framing.exhibit import (
+from tcpsf.reproduce.smart_framing.exhibit_parts import (
     FRAMED,
     JOURNAL,
     Setting,
@@ -38,7 +39,7 @@ ByVariant = Mapping[str, Sequence[RunSummary]]
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return the section's exhibits, for runs of ``setting``."""
+    """Return Table I and Figs. 3 and 4, by flow size at 80 % load."""
     cases = by_variant(setting.base)
     step = STEP[setting.readings]
 
@@ -119,7 +120,9 @@ def _figure_4(runs: ByVariant, step: tuple[float, float]) -> Part:
         points = tuple(
             Point(
                 x=round(at, 4),
-                y=measure.mean(measure.shares_below(runs[variant.key], at), possible=stats.PERCENT),
+                y=web_runs.mean(
+                    web_runs.shares_below(runs[variant.key], at), possible=stats.PERCENT
+                ),
             )
             for at in QUANTILES
         )
@@ -143,8 +146,8 @@ def _figure_4(runs: ByVariant, step: tuple[float, float]) -> Part:
 
 def _claims_4(runs: ByVariant, step: tuple[float, float]) -> Iterator[Finding]:
     for variant in FRAMED:
-        within_1_s = measure.mean(
-            measure.shares_below(runs[variant.key], 1.0), possible=stats.PERCENT
+        within_1_s = web_runs.mean(
+            web_runs.shares_below(runs[variant.key], 1.0), possible=stats.PERCENT
         )
         yield judge.finding(
             key=f"most-flows-are-fast-{variant.key}",
@@ -155,23 +158,23 @@ def _claims_4(runs: ByVariant, step: tuple[float, float]) -> Iterator[Finding]:
         )
     steps = {variant.key: _step(runs[variant.key], step) for variant in paper.VARIANTS}
     for variant in FRAMED:
-        found = measure.paired(steps[variant.key], steps["classic"])
+        found = web_runs.paired(steps[variant.key], steps["classic"])
         judged = judge.is_below(found, 0.0, "percentage points")
         sizes = [
-            measure.mean(steps[key], possible=stats.PERCENT) for key in ("classic", variant.key)
+            web_runs.mean(steps[key], possible=stats.PERCENT) for key in ("classic", variant.key)
         ]
-        told = f"{judge.shown(sizes[0], '%')} of Classic flows, {judge.shown(sizes[1], '%')} here"
+        ours = f"{shown(sizes[0], '%')} of Classic flows, {shown(sizes[1], '%')} here"
         yield judge.finding(
             key=f"step-{variant.key}",
             claim=f"{variant.label}: the step at the first timeout is smaller ({step[0]:g} to {step[1]:g} s)",
             source="section IV-A.1, Fig. 4",
             published="much smaller, at 3 s",
-            judged=replace(judged, ours=told),
+            judged=replace(judged, ours=ours),
         )
 
 
 def _step(runs: Sequence[RunSummary], step: tuple[float, float]) -> list[float] | None:
-    before, after = (measure.shares_below(runs, at) for at in step)
+    before, after = (web_runs.shares_below(runs, at) for at in step)
     return (
         None
         if before is None or after is None
@@ -197,14 +200,14 @@ def _bottleneck(runs: ByVariant) -> Table:
     rows = []
     for variant in paper.VARIANTS:
         made = runs[variant.key]
-        queue = measure.queue_bytes(made)
+        queue = web_runs.queue_bytes(made)
         cells = (
-            TableCell(ours=measure.utilisation_percent(made), published=None, unit="%"),
-            TableCell(ours=measure.lost_percent(made), published=None, unit="%"),
+            TableCell(ours=web_runs.utilisation_percent(made), published=None, unit="%"),
+            TableCell(ours=web_runs.lost_percent(made), published=None, unit="%"),
             TableCell(
                 ours=None if queue is None else queue.scaled(1e-3), published=None, unit="kB"
             ),
-            TableCell(ours=stats.mean(measure.greedy_mbps(made)), published=None, unit="Mb/s"),
+            TableCell(ours=stats.mean(web_runs.greedy_mbps(made)), published=None, unit="Mb/s"),
         )
         rows.append(Row(label=variant.label, cells=cells))
     return Table(
@@ -228,14 +231,14 @@ def _claims_of_table(runs: ByVariant) -> Iterator[Finding]:
     classes = range(1, len(paper.CLASS_BYTES) + 1)
     yield from table_1_claims.findings(
         {
-            key: [measure.each(of_variant, classes=(number,)) for number in classes]
+            key: [web_runs.each(of_variant, classes=(number,)) for number in classes]
             for key, of_variant in runs.items()
         }
     )
     where = "section IV-A.1, Table I"
     for variant in FRAMED:
-        fast = measure.paired(
-            measure.fast_shares(runs[variant.key]), measure.fast_shares(runs["classic"])
+        fast = web_runs.paired(
+            web_runs.fast_shares(runs[variant.key]), web_runs.fast_shares(runs["classic"])
         )
         yield judge.finding(
             key=f"more-fast-retransmits-{variant.key}",
@@ -244,9 +247,9 @@ def _claims_of_table(runs: ByVariant) -> Iterator[Finding]:
             published="more",
             judged=judge.is_above(fast, 0.0, "percentage points"),
         )
-        timers = measure.paired(
-            measure.timeouts_a_flow(runs[variant.key]),
-            measure.timeouts_a_flow(runs["classic"]),
+        timers = web_runs.paired(
+            web_runs.timeouts_a_flow(runs[variant.key]),
+            web_runs.timeouts_a_flow(runs["classic"]),
             stats.gain,
         )
         yield judge.finding(
@@ -279,5 +282,5 @@ def _claims_of_table(runs: ByVariant) -> Iterator[Finding]:
 
 
 def _times_as_often(runs: ByVariant, classes: tuple[int, ...] | None) -> stats.Estimate | None:
-    fixed, classic = (measure.fast_shares(runs[key], classes=classes) for key in ("fs", "classic"))
-    return measure.paired(fixed, classic, stats.ratio)
+    fixed, classic = (web_runs.fast_shares(runs[key], classes=classes) for key in ("fs", "classic"))
+    return web_runs.paired(fixed, classic, stats.ratio)

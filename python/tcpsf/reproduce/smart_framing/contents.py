@@ -23,7 +23,6 @@ from tcpsf.evaluation.plan import Scale
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_draft as draft
 from tcpsf.reproduce.smart_framing import (
-    advantages,
     buffers,
     load,
     matrix,
@@ -34,7 +33,8 @@ from tcpsf.reproduce.smart_framing import (
     usual,
 )
 from tcpsf.reproduce.smart_framing import draft as draft_exhibits
-from tcpsf.reproduce.smart_framing.exhibit import Readings, Setting
+from tcpsf.reproduce.smart_framing.advantages import section as advantages
+from tcpsf.reproduce.smart_framing.exhibit_parts import Readings, Setting
 
 SCALES = {
     "quick": Scale("quick", 4, "600s", paper.WARM_UP),
@@ -106,7 +106,7 @@ ALWAYS_WHY = {
 
 
 def sections(readings: Readings) -> tuple[Heading, ...]:
-    """Return the report's sections."""
+    """Return the headings of the report's sections, with the texts for these readings."""
     why = {**ALWAYS_WHY, **WHY[readings]}
     return tuple(replace(heading, why=why.get(heading.key, "")) for heading in SECTIONS)
 

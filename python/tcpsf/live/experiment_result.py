@@ -54,7 +54,7 @@ DOCUMENTED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
-    """An experiment and its results."""
+    """An experiment with the rows of its fetches and the statistics of its link."""
 
     experiment: Experiment
     flows: pl.DataFrame
@@ -83,13 +83,13 @@ class LiveStore:
 
         key = _key(experiment)
         try:
-            told = json.loads((self._folder / f"{key}.json").read_bytes())
-            content = (self._folder / f"{key}.parquet").read_bytes()
-            if told["flows"] != hashlib.sha256(content).hexdigest():
+            content = json.loads((self._folder / f"{key}.json").read_bytes())
+            table = (self._folder / f"{key}.parquet").read_bytes()
+            if content["flows"] != hashlib.sha256(table).hexdigest():
                 return None
-            flows = pl.read_parquet(io.BytesIO(content))
+            flows = pl.read_parquet(io.BytesIO(table))
             return Live(
-                experiment=experiment, flows=flows, link=told["link"], server=told["server"]
+                experiment=experiment, flows=flows, link=content["link"], server=content["server"]
             )
         except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
             return None
@@ -97,16 +97,16 @@ class LiveStore:
     def save(self, live: Live) -> None:
         """Save a result. The file with the digest is written last."""
         key = _key(live.experiment)
-        content = io.BytesIO()
-        live.flows.write_parquet(content)
-        told = {
+        table = io.BytesIO()
+        live.flows.write_parquet(table)
+        content = {
             "experiment": live.experiment.to_dict(),
-            "flows": hashlib.sha256(content.getvalue()).hexdigest(),
+            "flows": hashlib.sha256(table.getvalue()).hexdigest(),
             "link": live.link,
             "server": live.server,
         }
-        write(self._folder / f"{key}.parquet", content.getvalue())
-        write(self._folder / f"{key}.json", json.dumps(told).encode())
+        write(self._folder / f"{key}.parquet", table.getvalue())
+        write(self._folder / f"{key}.json", json.dumps(content).encode())
 
 
 def _key(experiment: Experiment) -> str:

@@ -34,7 +34,7 @@ from tcpsf.reproduce.packet_discard import (
     timers,
     traces,
 )
-from tcpsf.reproduce.packet_discard.exhibit import Readings, Setting
+from tcpsf.reproduce.packet_discard.exhibit_parts import Readings, Setting
 
 SCALES = {
     "quick": Scale("quick", 6, networks.DURATION),

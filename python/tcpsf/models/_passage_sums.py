@@ -17,7 +17,7 @@ BLOCK = 8192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sums:
+class PassageSums:
     """Means over one passage."""
 
     time_s: Array
@@ -27,7 +27,7 @@ class Sums:
     delivered_bytes: Array
 
 
-def in_blocks(compute: Callable[..., Sums], *arrays: Array) -> Sums:
+def in_blocks(compute: Callable[..., PassageSums], *arrays: Array) -> PassageSums:
     """Apply ``compute`` to arrays that broadcast, and return the sums in their common shape."""
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
     points = int(np.prod(shape))
@@ -36,21 +36,21 @@ def in_blocks(compute: Callable[..., Sums], *arrays: Array) -> Sums:
     flat = [
         array if array.ndim == 0 else np.broadcast_to(array, shape).reshape(-1) for array in arrays
     ]
-    names = [field.name for field in fields(Sums)]
+    names = [field.name for field in fields(PassageSums)]
     whole = {name: np.empty(points) for name in names}
     for start in range(0, points, BLOCK):
         part = slice(start, start + BLOCK)
         sums = compute(*(array if array.ndim == 0 else array[part] for array in flat))
         for name in names:
             whole[name][part] = getattr(sums, name)
-    return _shaped(Sums(**whole), shape)
+    return _shaped(PassageSums(**whole), shape)
 
 
-def _shaped(sums: Sums, shape: tuple[int, ...]) -> Sums:
+def _shaped(sums: PassageSums, shape: tuple[int, ...]) -> PassageSums:
     found = {}
-    for field in fields(Sums):
+    for field in fields(PassageSums):
         value = np.asarray(getattr(sums, field.name))
         found[field.name] = (
             value.reshape(shape) if value.size == np.prod(shape) else np.broadcast_to(value, shape)
         )
-    return Sums(**found)
+    return PassageSums(**found)

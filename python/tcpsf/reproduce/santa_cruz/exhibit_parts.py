@@ -40,7 +40,7 @@ It is a few per cent, because the printed numbers are rounded to one per cent.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class RunQuantities:
     """The quantities of the paper's tables, for one run."""
 
     throughput_mbps: float
@@ -59,12 +59,12 @@ class Measured:
     """Times of the samples."""
 
 
-BySender = Mapping[str, Sequence[Measured]]
+BySender = Mapping[str, Sequence[RunQuantities]]
 """Measurements by sender's key, one per run."""
 
 
 def case(scenario: Scenario, *, once: bool = False) -> Case:
-    """Return a case that keeps every quantity of `Measured`."""
+    """Return a case that keeps every quantity of `RunQuantities`."""
     return Case(scenario=scenario, watches=(DELAYS, CURVES), once=once)
 
 
@@ -73,15 +73,15 @@ def unwatched(scenario: Scenario) -> Scenario:
     return replace(scenario, samples=None, trace=())
 
 
-def measured(run: RunSummary, *, rate_bps: float) -> Measured:
-    """Measure one run of a case."""
+def measured(run: RunSummary, *, rate_bps: float) -> RunQuantities:
+    """Return the quantities of the paper's tables for one run."""
     delay = DELAYS.of(run)
     seconds = run.links[0]["duration_s"]
     bits = 8 * (delay.arrived_bytes + paper.HEADER * delay.arrived_packets)
     cwnd = list(CURVES.curve(run, object=f"{paper.SOURCE}/0", quantity="cwnd_bytes"))
     queue = CURVES.curve(run, object=paper.FORWARD, quantity="queue_packets")
     source = total(totals for group, totals in run.groups.items() if group.workload == paper.SOURCE)
-    return Measured(
+    return RunQuantities(
         throughput_mbps=1e-6 * bits / seconds,
         utilisation=bits / seconds / rate_bps,
         delay_ms=1e3 * delay.mean_s,
@@ -127,37 +127,37 @@ def exhibit(
 
 # ---- estimates
 
-Quantity = Callable[[Measured], float]
+Quantity = Callable[[RunQuantities], float]
 
 
-def throughput(run: Measured) -> float:
+def throughput(run: RunQuantities) -> float:
     """Throughput in Mb/s."""
     return run.throughput_mbps
 
 
-def utilisation_percent(run: Measured) -> float:
+def utilisation_percent(run: RunQuantities) -> float:
     """Throughput in per cent of the bottleneck's rate."""
     return 100.0 * run.utilisation
 
 
-def delay(run: Measured) -> float:
-    """Mean delay in milliseconds."""
+def delay(run: RunQuantities) -> float:
+    """Mean one-way delay of the data packets in milliseconds."""
     return run.delay_ms
 
 
-def settled_window(run: Measured) -> float:
+def settled_window(run: RunQuantities) -> float:
     """Mean congestion window of the second half of the run, in packets."""
     later = run.cwnd[len(run.cwnd) // 2 :]
     return sum(later) / len(later)
 
 
-def variance(run: Measured) -> float:
-    """Variance of the delay in 10⁻³ s²."""
+def variance(run: RunQuantities) -> float:
+    """Variance of the one-way delay in 10⁻³ s²."""
     return 1e3 * run.variance_s2
 
 
 def mean(
-    runs: Sequence[Measured], of: Quantity, *, possible: Ends = EVERYTHING
+    runs: Sequence[RunQuantities], of: Quantity, *, possible: Ends = EVERYTHING
 ) -> stats.Estimate | None:
     """Mean over the runs, or the value of one deterministic run.
 
@@ -168,7 +168,7 @@ def mean(
 
 
 def more_percent(
-    ours: Sequence[Measured], theirs: Sequence[Measured], of: Quantity
+    ours: Sequence[RunQuantities], theirs: Sequence[RunQuantities], of: Quantity
 ) -> stats.Estimate | None:
     """By how many per cent ``ours`` exceeds ``theirs``.
 
@@ -178,7 +178,7 @@ def more_percent(
 
 
 def less_percent(
-    ours: Sequence[Measured], theirs: Sequence[Measured], of: Quantity
+    ours: Sequence[RunQuantities], theirs: Sequence[RunQuantities], of: Quantity
 ) -> stats.Estimate | None:
     """By how many per cent ``ours`` is below ``theirs``.
 
@@ -191,7 +191,7 @@ def less_percent(
 
 
 def times_less(
-    ours: Sequence[Measured], theirs: Sequence[Measured], of: Quantity
+    ours: Sequence[RunQuantities], theirs: Sequence[RunQuantities], of: Quantity
 ) -> stats.Estimate | None:
     """Ratio of ``theirs`` to ``ours``, with runs on the same random seed compared in pairs."""
     a, b = [of(run) for run in ours], [of(run) for run in theirs]
@@ -206,7 +206,7 @@ def _flipped(found: stats.Estimate | None) -> stats.Estimate | None:
 
 # ---- tables and figures
 
-Column = tuple[str, str, Quantity, Callable[[paper.Published], float]]
+Column = tuple[str, str, Quantity, Callable[[paper.PublishedRow], float]]
 """Heading, unit, simulated quantity and published quantity of a column."""
 
 
@@ -233,7 +233,7 @@ def senders_table(
     source: str,
     caption: str,
     runs: BySender,
-    published: Callable[[paper.Sender], paper.Published],
+    published: Callable[[paper.Sender], paper.PublishedRow],
     micro: bool = False,
     ranges: bool,
     notes: tuple[str, ...] = (),
@@ -309,7 +309,9 @@ def over_time(
 ) -> tuple[Figure, Figure]:
     """Plot the first run's congestion window and its queue, labelled ``queue``, against time."""
 
-    def figure(key: str, what: str, y: Axis, of: Callable[[Measured], Sequence[float]]) -> Figure:
+    def figure(
+        key: str, what: str, y: Axis, of: Callable[[RunQuantities], Sequence[float]]
+    ) -> Figure:
         lines = []
         for sender in senders:
             run = runs[sender.key][0]
@@ -335,7 +337,11 @@ def over_time(
 
 
 def table_findings(
-    *, key: str, source: str, runs: BySender, published: Callable[[paper.Sender], paper.Published]
+    *,
+    key: str,
+    source: str,
+    runs: BySender,
+    published: Callable[[paper.Sender], paper.PublishedRow],
 ) -> Iterator[Finding]:
     """Judge for each row whether throughput and delay are within a few per cent of the paper's."""
     quantities = [each for each in columns(micro=False) if each[0] in ("throughput", "delay")]

@@ -55,7 +55,7 @@ def _indented(value: Any, by: str) -> str:
 
 
 def as_text(found: SummedRuns, *, seeds: Sequence[int]) -> str:
-    """Lay out the results as text."""
+    """Return the flows by class, endless flows and links of `tcpsf sim`, as text."""
     scenario = found.source.scenario
     endless = {workload.name for workload in scenario.workload if isinstance(workload, Greedy)}
     groups = found.groups()

@@ -9,18 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from tcpsf import __version__
-from tcpsf.cli.evaluation import made, write
-from tcpsf.cli.output import MARK, Workshop, put_json, say, talk
+from tcpsf.cli.output import MARK, Workshop, print_message, print_result, put_json
+from tcpsf.cli.paper_report import made, write
 from tcpsf.errors import TcpsfError
 from tcpsf.report import index as report_index
-from tcpsf.report.index import Index, Listed, Paper, as_text, entries, summed, told
+from tcpsf.report.index import (
+    Index,
+    ListedPaper,
+    ListedReport,
+    as_text,
+    entries,
+    summed,
+    verdict_summary,
+)
 from tcpsf.reproduce import catalogue
-from tcpsf.reproduce.catalogue import Part
+from tcpsf.reproduce.catalogue import CataloguedReport
 
 PAGE = "index.html"
 PROXIED = "-proxy"
 """Suffix of the key of a report that is measured through a proxy."""
-NOT_ASKED = "it is measured on live kernels, which needs the option `--live`"
+NOT_SELECTED = "it is measured on live kernels, which needs the option `--live`"
 
 Make = Callable[[Path], None]
 """Type of a function that writes a report to a folder."""
@@ -49,13 +57,13 @@ def command(
         found(sum((out / part.key / MARK).is_file() for part in parts))
         for part in parts:
             listed.append(_listed(part, out, full=full, live=live, seed=seed, workers=workers))
-            talk(f"{part.key}: {_line(listed[-1])}")
+            print_message(f"{part.key}: {_line(listed[-1])}")
     index = Index(
         version=__version__,
         command=_command(full=full, live=live, only=only, seed=seed),
         scale="full" if full else "quick",
         papers=tuple(
-            Paper(
+            ListedPaper(
                 key=paper.key,
                 title=paper.title,
                 citations=paper.citations,
@@ -69,8 +77,8 @@ def command(
         (folder / PAGE).write_text(report_index.page(index), encoding="utf-8")
         put_json(folder / "index.json", index.to_dict())
         put_json(folder / MARK, {"version": __version__, "command": index.command})
-    say(json_format.dumps(index.to_dict(), indent=2) if json else as_text(index))
-    talk(f"\nThe index: {(out / PAGE).resolve().as_uri()}")
+    print_result(json_format.dumps(index.to_dict(), indent=2) if json else as_text(index))
+    print_message(f"\nThe index: {(out / PAGE).resolve().as_uri()}")
 
 
 def _command(*, full: bool, live: bool, only: Sequence[str], seed: int) -> str:
@@ -80,20 +88,20 @@ def _command(*, full: bool, live: bool, only: Sequence[str], seed: int) -> str:
     return " ".join(words)
 
 
-def _line(listed: Listed) -> str:
+def _line(listed: ListedReport) -> str:
     if listed.status == "not run":
         return f"not run: {listed.reason}"
-    return f"{told(listed.verdicts)}; {listed.seconds:.0f} s"
+    return f"{verdict_summary(listed.verdicts)}; {listed.seconds:.0f} s"
 
 
-def _listed(part: Part, out: Path, *, live: bool, **how: Any) -> Listed:
+def _listed(part: CataloguedReport, out: Path, *, live: bool, **how: Any) -> ListedReport:
     """Make a report in its folder below ``out``, and return its entry in the index."""
     began = time.monotonic()
     folder = out / part.key
     reason = ""
     page = f"{part.key}.html"
     if part.kind == "live":
-        reason = _measured(part, folder, **how) if live else NOT_ASKED
+        reason = _measured(part, folder, **how) if live else NOT_SELECTED
         # The command chooses the page's name.
         page = "" if reason else next(folder.glob("*.html")).name
     else:
@@ -106,7 +114,7 @@ def _listed(part: Part, out: Path, *, live: bool, **how: Any) -> Listed:
         if reason
         else entries(json_format.loads((folder / "report.json").read_bytes()), f"{part.key}/{page}")
     )
-    return Listed(
+    return ListedReport(
         key=part.key,
         paper=part.paper,
         kind=part.kind,
@@ -122,13 +130,13 @@ def _listed(part: Part, out: Path, *, live: bool, **how: Any) -> Listed:
 
 
 def _simulated(
-    part: Part, folder: Path, page: str, *, full: bool, seed: int, workers: int | None
+    part: CataloguedReport, folder: Path, page: str, *, full: bool, seed: int, workers: int | None
 ) -> None:
     wanted = catalogue.prepare(part.paper, scale="full" if full else "quick", seed=seed)
     made(wanted, page, workers=workers, out=folder, force=True)
 
 
-def _closed(part: Part, folder: Path, page: str, **_how: Any) -> None:
+def _closed(part: CataloguedReport, folder: Path, page: str, **_how: Any) -> None:
     from tcpsf.reproduce.closed_models import model_section
 
     workshop = Workshop(folder, replace=True)
@@ -136,9 +144,9 @@ def _closed(part: Part, folder: Path, page: str, **_how: Any) -> None:
         write(model_section(part.section or "", command=f"tcpsf {part.words}"), staging, page)
 
 
-def _measured(part: Part, folder: Path, *, full: bool, seed: int, **_how: Any) -> str:
+def _measured(part: CataloguedReport, folder: Path, *, full: bool, seed: int, **_how: Any) -> str:
     """Measure on live kernels. Return the reason if this is not possible, otherwise ``""``."""
-    from tcpsf.cli import testbed
+    from tcpsf.cli import live_report
     from tcpsf.reproduce.short_flows.transfers import RATE as TRANSFER_RATE
 
     common: dict[str, Any] = {
@@ -146,11 +154,11 @@ def _measured(part: Part, folder: Path, *, full: bool, seed: int, **_how: Any) -
     }  # fmt: skip
     try:
         if part.key == "short-flows-live":
-            testbed.short_flows(rate=TRANSFER_RATE, **common)
+            live_report.short_flows(rate=TRANSFER_RATE, **common)
         else:
             which: Any = part.key.removesuffix(PROXIED)
             through: Any = "proxy" if part.key.endswith(PROXIED) else "server"
-            testbed.tables(which, through=through, acks="kernel", rate=None, **common)
+            live_report.tables(which, through=through, acks="kernel", rate=None, **common)
     except TcpsfError as error:
         return str(error)
     return ""

@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
-from tcpsf.cli.evaluation import DATA, write
-from tcpsf.cli.output import Workshop, say, talk
+from tcpsf.cli.output import Workshop, print_message, print_result
+from tcpsf.cli.paper_report import DATA, write
 from tcpsf.cli.progress import bar
 from tcpsf.evaluation.data import Report
-from tcpsf.evaluation.live_experiments import Told
+from tcpsf.evaluation.live_experiments import ReportProgress
 from tcpsf.live.cell import check, measure
 from tcpsf.live.experiment import Acks, Through
-from tcpsf.live.result import Live, LiveStore
+from tcpsf.live.experiment_result import Live, LiveStore
 from tcpsf.papers import smart_framing_testbed as published
 from tcpsf.report.evaluation_text import as_text
 from tcpsf.reproduce.short_flows import transfers as short
@@ -66,7 +66,7 @@ def tables(
     name = which if through == "server" else f"{which}-{through}"
     out = Path(f"tcpsf-{name}") if out is None else out
 
-    def make(store: LiveStore, progress: Told | None, found: Found) -> Made:
+    def make(store: LiveStore, progress: ReportProgress | None, found: Found) -> Made:
         report, cells = evaluate(
             wanted, measure=measure, store=store, progress=progress, found=found
         )
@@ -83,7 +83,7 @@ def short_flows(
     """Measure the short-flow paper's transfers, print their report, and write it."""
     wanted = short.prepare(scale=_scale(full=full), rate=rate, seed=seed)
 
-    def make(store: LiveStore, progress: Told | None, found: Found) -> Made:
+    def make(store: LiveStore, progress: ReportProgress | None, found: Found) -> Made:
         return short.evaluate(wanted, measure=measure, store=store, progress=progress, found=found)
 
     _make(
@@ -102,7 +102,7 @@ def _scale(*, full: bool) -> Literal["full", "quick"]:
 
 
 def _make(
-    make: Callable[[LiveStore, Told | None, Found], Made],
+    make: Callable[[LiveStore, ReportProgress | None, Found], Made],
     *,
     paths: int,
     name: str,
@@ -114,15 +114,17 @@ def _make(
     check()
     workshop = Workshop(out, replace=force)
     with workshop.work("paths", paths) as found, bar("measuring") as progress:
-        report, lives = make(LiveStore(workshop.kept), progress, found)
+        report, lives = make(LiveStore(workshop.runs_folder), progress, found)
     page = f"{name}.html"
     with workshop.results() as folder:
         write(report, folder, page)
         _write_flows(lives, folder / DATA)
     if not show:
         return
-    say(json_format.dumps(report.to_dict(), indent=2) if json else as_text(report, tables=True))
-    talk(f"\nThe report: {(out / page).resolve().as_uri()}")
+    print_result(
+        json_format.dumps(report.to_dict(), indent=2) if json else as_text(report, tables=True)
+    )
+    print_message(f"\nThe report: {(out / page).resolve().as_uri()}")
 
 
 def _write_flows(lives: Mapping[str, Live], folder: Path) -> None:

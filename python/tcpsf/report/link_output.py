@@ -48,11 +48,11 @@ ALWAYS = 3
 
 
 def as_text(found: Mapping[str, Any]) -> str:
-    """Lay out both directions side by side."""
-    ways = (found["up"], found["down"])
+    """Return the packet counts of both directions side by side, as text."""
+    directions = (found["up"], found["down"])
     rows = [["", "up", "down"]]
     for number, (name, column) in enumerate(ROWS.items()):
-        values = [way[column] for way in ways]
+        values = [direction[column] for direction in directions]
         if number < ALWAYS or any(values):
             in_bytes = column.endswith("_bytes")
             rows.append(
@@ -61,20 +61,31 @@ def as_text(found: Mapping[str, Any]) -> str:
                     *(text.number(value * 1e-3, 1) if in_bytes else str(value) for value in values),
                 ]
             )
-    if any(way["utilisation"] for way in ways):
-        rows.append(["used, %", *(text.number(100 * way["utilisation"], 1) for way in ways)])
+    if any(direction["utilisation"] for direction in directions):
         rows.append(
-            ["queue, kB", *(text.number(way["mean_queue_bytes"] * 1e-3, 1) for way in ways)]
+            [
+                "used, %",
+                *(text.number(100 * direction["utilisation"], 1) for direction in directions),
+            ]
         )
         rows.append(
-            ["queue max, kB", *(text.number(way["max_queue_bytes"] * 1e-3, 1) for way in ways)]
+            [
+                "queue, kB",
+                *(text.number(direction["mean_queue_bytes"] * 1e-3, 1) for direction in directions),
+            ]
+        )
+        rows.append(
+            [
+                "queue max, kB",
+                *(text.number(direction["max_queue_bytes"] * 1e-3, 1) for direction in directions),
+            ]
         )
     for name, column in (
         ("lateness p50, µs", "median"),
         ("lateness p99, µs", "p99"),
         ("lateness max, µs", "max"),
     ):
-        errors = [way[f"timing_error_{column}_s"] for way in ways]
+        errors = [direction[f"timing_error_{column}_s"] for direction in directions]
         rows.append(
             [name, *(text.number(None if error is None else error * 1e6, 0) for error in errors)]
         )

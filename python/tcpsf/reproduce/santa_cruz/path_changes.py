@@ -5,7 +5,7 @@ They are a path whose delay changes and a path that reorders packets.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -15,7 +15,7 @@ from tcpsf.evaluation.exhibit import Exhibit, Part
 from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.evaluation.watch import Rows
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.reproduce.santa_cruz.exhibit import means_table, unwatched
+from tcpsf.reproduce.santa_cruz.exhibit_parts import means_table, unwatched
 from tcpsf.scenario import DelayChange, Reorder, Scenario
 from tcpsf.summary import RunSummary
 
@@ -66,7 +66,7 @@ HEADINGS = (
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """Return the sections' exhibits."""
+    """Return the exhibits of a path whose delay changes and of a path that reorders."""
     return (_path_change(), _out_of_order())
 
 
@@ -117,55 +117,59 @@ def _path_change() -> Exhibit:
         for end in ENDS_S
     }
 
-    def build(runs: Runs) -> Part:
-        def in_periods(each: paper.Sender, column: str) -> list[list[float]]:
-            totals = [
-                [_of_flow(run, column) for run in runs.of(cases[each.key, end])] for end in ENDS_S
-            ]
-            first = [0] * len(totals[0])
-            return [
-                [float(now - then) for then, now in zip(before, after, strict=True)]
-                for before, after in pairwise([first, *totals])
-            ]
-
-        def throughput(each: paper.Sender) -> list[list[float]]:
-            return [
-                [8e-6 * value / PERIOD_S for value in values]
-                for values in in_periods(each, "received_bytes")
-            ]
-
-        def queue(each: paper.Sender) -> list[list[float]]:
-            whole = runs.of(cases[each.key, ENDS_S[-1]])
-            return [[_mean_queue(run, end - PERIOD_S, end) for run in whole] for end in ENDS_S]
-
-        throughputs = means_table(
-            key="path-change",
-            title="Payload delivered while the path changes",
-            caption=f"In each {PERIOD_S} s, slow start included; the line carries 1.44 Mb/s of payload.",
-            columns=PERIODS,
-            unit="Mb/s",
-            of=throughput,
-        )
-        queues = means_table(
-            key="path-change-queue",
-            title="Bottleneck queue while the path changes",
-            caption="Mean of its samples.",
-            columns=PERIODS,
-            unit="packets",
-            of=queue,
-        )
-        timeouts = means_table(
-            key="path-change-timeouts",
-            title="Timeouts while the path changes",
-            caption="Expiries of the retransmission timer.",
-            columns=PERIODS,
-            of=lambda each: in_periods(each, "timeouts"),
-        )
-        return Part(tables=(throughputs, queues, timeouts))
-
     return Exhibit(
-        key="path-change", section="path-change", cases=tuple(cases.values()), build=build
+        key="path-change",
+        section="path-change",
+        cases=tuple(cases.values()),
+        build=lambda runs: _path_change_part({key: runs.of(each) for key, each in cases.items()}),
     )
+
+
+def _path_change_part(runs: Mapping[tuple[str, int], Sequence[RunSummary]]) -> Part:
+    """Return the tables, of runs by sender's key and duration in seconds."""
+
+    def in_periods(each: paper.Sender, column: str) -> list[list[float]]:
+        totals = [[_of_flow(run, column) for run in runs[each.key, end]] for end in ENDS_S]
+        first = [0] * len(totals[0])
+        return [
+            [float(now - then) for then, now in zip(before, after, strict=True)]
+            for before, after in pairwise([first, *totals])
+        ]
+
+    def throughput(each: paper.Sender) -> list[list[float]]:
+        return [
+            [8e-6 * value / PERIOD_S for value in values]
+            for values in in_periods(each, "received_bytes")
+        ]
+
+    def queue(each: paper.Sender) -> list[list[float]]:
+        whole = runs[each.key, ENDS_S[-1]]
+        return [[_mean_queue(run, end - PERIOD_S, end) for run in whole] for end in ENDS_S]
+
+    throughputs = means_table(
+        key="path-change",
+        title="Payload delivered while the path changes",
+        caption=f"In each {PERIOD_S} s, slow start included; the line carries 1.44 Mb/s of payload.",
+        columns=PERIODS,
+        unit="Mb/s",
+        of=throughput,
+    )
+    queues = means_table(
+        key="path-change-queue",
+        title="Bottleneck queue while the path changes",
+        caption="Mean of its samples.",
+        columns=PERIODS,
+        unit="packets",
+        of=queue,
+    )
+    timeouts = means_table(
+        key="path-change-timeouts",
+        title="Timeouts while the path changes",
+        caption="Expiries of the retransmission timer.",
+        columns=PERIODS,
+        of=lambda each: in_periods(each, "timeouts"),
+    )
+    return Part(tables=(throughputs, queues, timeouts))
 
 
 def _mean_queue(run: RunSummary, begin_s: float, end_s: float) -> float:

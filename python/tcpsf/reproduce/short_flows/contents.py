@@ -26,7 +26,7 @@ from tcpsf.reproduce.short_flows import (
     figure_3,
     histograms,
     limits,
-    paths,
+    measured_paths,
     sensitivity,
     sweeps,
     transaction,
@@ -161,7 +161,7 @@ def _exhibits(setting: Setting) -> tuple[Exhibit, ...]:
         *sweeps.exhibits(setting),
         *events.exhibits(setting),
         *explanations.exhibits(setting),
-        *paths.exhibits(setting),
+        *measured_paths.exhibits(setting),
         *limits.exhibits(setting),
         *sensitivity.exhibits(setting),
     )

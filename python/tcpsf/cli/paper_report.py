@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from tcpsf.cli.output import MARK, Workshop, put_json, say, talk
+from tcpsf.cli.output import MARK, Workshop, print_message, print_result, put_json
 from tcpsf.cli.progress import bar
 from tcpsf.evaluation.data import Report
 from tcpsf.evaluation.evaluate import Evaluation, evaluate
@@ -22,7 +22,7 @@ from tcpsf.reproduce import packet_discard as packet_discard_paper
 from tcpsf.reproduce import santa_cruz as santa_cruz_paper
 from tcpsf.reproduce import short_flows as short_flows_paper
 from tcpsf.reproduce import smart_framing as smart_framing_papers
-from tcpsf.reproduce.smart_framing.exhibit import Readings
+from tcpsf.reproduce.smart_framing.exhibit_parts import Readings
 from tcpsf.runs import checked_seed
 
 DATA = "data"
@@ -32,7 +32,7 @@ DATA = "data"
 def smart_framing(
     *, full: bool, only: Sequence[str], readings: Readings, seed: int, **where: Any
 ) -> None:
-    """Make the Smart Framing papers' report."""
+    """Make the folder of the Smart Framing papers' report."""
     wanted = smart_framing_papers.prepare(
         scale=_scale(full), readings=readings, seed=seed, only=only
     )
@@ -40,7 +40,7 @@ def smart_framing(
 
 
 def santa_cruz(*, full: bool, only: Sequence[str], seed: int, **where: Any) -> None:
-    """Make the Santa Cruz paper's report."""
+    """Make the folder of the Santa Cruz paper's report."""
     _command(
         santa_cruz_paper.prepare(scale=_scale(full), seed=seed, only=only),
         "santa-cruz.html",
@@ -51,7 +51,7 @@ def santa_cruz(*, full: bool, only: Sequence[str], seed: int, **where: Any) -> N
 def packet_discard(
     *, full: bool, only: Sequence[str], readings: Readings, seed: int, **where: Any
 ) -> None:
-    """Make the Balanced Packet Discard paper's report."""
+    """Make the folder of the report on the Balanced Packet Discard paper."""
     wanted = packet_discard_paper.prepare(
         scale=_scale(full), readings=readings, seed=seed, only=only
     )
@@ -75,8 +75,8 @@ def _command(
 ) -> None:
     """Make the report, print its findings and write it; ``name`` is the file name of the page."""
     report = made(wanted, name, workers=workers, out=out, force=force)
-    say(json_format.dumps(report.to_dict(), indent=2) if json else as_text(report))
-    talk(f"\nThe report: {(out / name).resolve().as_uri()}")
+    print_result(json_format.dumps(report.to_dict(), indent=2) if json else as_text(report))
+    print_message(f"\nThe report: {(out / name).resolve().as_uri()}")
 
 
 def made(wanted: Evaluation, name: str, *, workers: int | None, out: Path, force: bool) -> Report:
@@ -86,7 +86,11 @@ def made(wanted: Evaluation, name: str, *, workers: int | None, out: Path, force
     workshop = Workshop(out, replace=force)
     with workshop.work("runs", len(wanted.plan.runs)) as found, bar("simulating") as progress:
         report = evaluate(
-            wanted, store=Store(workshop.kept), workers=workers, progress=progress, found=found
+            wanted,
+            store=Store(workshop.runs_folder),
+            workers=workers,
+            progress=progress,
+            found=found,
         )
     with workshop.results() as folder:
         write(report, folder, name)

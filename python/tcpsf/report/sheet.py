@@ -44,7 +44,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """A model's values for the given arguments."""
+    """Table, figures and arguments of a closed model."""
 
     model: str
     title: str
@@ -121,7 +121,7 @@ def report(
     command: str,
     headline: Sequence[str] = (),
 ) -> Report:
-    """Make a report without runs."""
+    """Make a report of sections that need no runs."""
     from tcpsf import __version__
 
     provenance = ReportProvenance(
@@ -149,7 +149,7 @@ def line(key: str, label: str, x: Sequence[Value], y: Sequence[float]) -> Series
 
 
 def bar(key: str, label: str, x: Sequence[Value], y: Sequence[float]) -> Series:
-    """Bars of values that are not random."""
+    """Return a series of bars whose values are not random."""
     return Series(key=key, label=label, style="bar", points=_points(x, y))
 
 

@@ -19,9 +19,9 @@ from tcpsf.evaluation.plan import Runs
 from tcpsf.models import short_flows as sf
 from tcpsf.papers import short_flows as paper
 from tcpsf.papers.short_flows import Host, Sample
-from tcpsf.papers.short_flows_simulated import Assumptions, Point
+from tcpsf.papers.short_flows_simulated import Assumptions, TransferPoint
 from tcpsf.reproduce.short_flows.sweeps import fit
-from tcpsf.reproduce.short_flows.trials import Seen, Setting, of_medians
+from tcpsf.reproduce.short_flows.trials import PointTrials, Setting, of_medians
 
 MEGABYTE = 1_000_000
 """Bytes of the transfer from which the sustained bandwidth was sampled."""
@@ -34,7 +34,7 @@ FULL = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Path:
+class MeasuredPath:
     """A row of Table 1 with the loss rate and the window of its figure."""
 
     sample: Sample
@@ -42,7 +42,7 @@ class Path:
 
     @property
     def name(self) -> str:
-        """The path's name in the table."""
+        """Name of the path in Table 1."""
         return self.sample.name
 
     @property
@@ -50,9 +50,9 @@ class Path:
         """Sustained bandwidth in bytes per second."""
         return float(self.sample.sustained_kb * paper.KB)
 
-    def point(self, size: int) -> Point:
-        """Return a transfer on the path."""
-        return Point(size=size, rtt=self.sample.ping_ms / 1000.0, loss=self.host.loss)
+    def point(self, size: int) -> TransferPoint:
+        """Return the simulated setting of a transfer of ``size`` bytes on the path."""
+        return TransferPoint(size=size, rtt=self.sample.ping_ms / 1000.0, loss=self.host.loss)
 
     def assumed(self, setting: Setting, *, line: bool) -> Assumptions:
         """Return the assumptions about the path.
@@ -70,7 +70,8 @@ class Path:
 
 
 PATHS = tuple(
-    Path(sample=sample, host=host) for sample, host in zip(paper.TABLE_1, paper.HOSTS, strict=True)
+    MeasuredPath(sample=sample, host=host)
+    for sample, host in zip(paper.TABLE_1, paper.HOSTS, strict=True)
 )
 
 
@@ -99,9 +100,9 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
 class Found:
     """Simulated results of a path, without a rate limit and with the rate of Table 1."""
 
-    path: Path
-    long: tuple[Seen, Seen]
-    short: tuple[Sequence[Seen], Sequence[Seen]]
+    path: MeasuredPath
+    long: tuple[PointTrials, PointTrials]
+    short: tuple[Sequence[PointTrials], Sequence[PointTrials]]
 
     @property
     def sustained(self) -> tuple[stats.Estimate, stats.Estimate]:
@@ -129,7 +130,7 @@ def _part(setting: Setting, few: Setting, runs: Runs) -> Part:
     return Part(tables=(_table(found), _fits(found)), findings=tuple(_findings(found)))
 
 
-def _found(path: Path, setting: Setting, few: Setting, runs: Runs) -> Found:
+def _found(path: MeasuredPath, setting: Setting, few: Setting, runs: Runs) -> Found:
     free, line = (path.assumed(setting, line=line) for line in (False, True))
     return Found(
         path=path,

@@ -55,7 +55,7 @@ It applies to shares of throughput and of time.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """Settings that all scenarios share."""
+    """Duration and reading that all scenarios of an evaluation share."""
 
     duration: str = networks.DURATION
     readings: Readings = "text"
@@ -121,7 +121,7 @@ def spacing(run: RunSummary) -> float:
 
 
 def each(runs: Sequence[RunSummary], measure: Measure) -> list[float]:
-    """Return the quantity of every run."""
+    """Return the value of a quantity in every run."""
     return [measure(run) for run in runs]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tcpsf.cli.output import MARK, put_json, results_folder, say, talk
+from tcpsf.cli.output import MARK, print_message, print_result, put_json, results_folder
 from tcpsf.errors import TcpsfError
 from tcpsf.evaluation.data import Report
 from tcpsf.report import model_sheets
@@ -15,8 +15,8 @@ from tcpsf.report.chains import SOURCE
 from tcpsf.report.chains import as_text as chains_as_text
 from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_findings
-from tcpsf.report.model import Sheet, as_text
-from tcpsf.report.model import report as make_report
+from tcpsf.report.sheet import Sheet, as_text
+from tcpsf.report.sheet import report as make_report
 
 PAGE = "model.html"
 
@@ -37,8 +37,8 @@ def show(
             [sheet.section()], title=sheet.title, subtitle=sheet.source, command=line
         )
         _write(report, out, sheet.to_dict(), force=force)
-    say(json_format.dumps(sheet.to_dict(), indent=2) if json else as_text(sheet))
-    _told(out)
+    print_result(json_format.dumps(sheet.to_dict(), indent=2) if json else as_text(sheet))
+    _report_page(out)
 
 
 CHAIN_LOSS = 0.05
@@ -77,8 +77,8 @@ def chains(
             [section], title="TCP Smart Framing: chains", subtitle=SOURCE, command=line
         )
         _write(report, out, found.to_dict(), force=force)
-    say(json_format.dumps(found.to_dict(), indent=2) if json else chains_as_text(found))
-    _told(out)
+    print_result(json_format.dumps(found.to_dict(), indent=2) if json else chains_as_text(found))
+    _report_page(out)
 
 
 def best_framing(*, sender: str, rto: float, rto_min: float, **arguments: Any) -> Sheet:
@@ -89,7 +89,7 @@ def best_framing(*, sender: str, rto: float, rto_min: float, **arguments: Any) -
     detection = bf.linux(rtt=arguments["rtt"], rto_min=rto_min) if rack else bf.duplicates(rto=rto)
     objective, most = arguments.pop("objective"), arguments.pop("most_segments")
     arguments["window_counts"] = arguments["window_counts"] or ("packets" if rack else "bytes")
-    case = bf.Case(sender=detection, **arguments)
+    case = bf.ReplyCase(sender=detection, **arguments)
     return model_sheets.best_framing(case, objective=objective, most_segments=most)
 
 
@@ -107,8 +107,8 @@ def report(*, json: bool, out: Path, force: bool, line: str) -> None:
         "figures": [figure.to_dict() for section in found.sections for figure in section.figures],
     }
     _write(found, out, data, force=force)
-    say(json_format.dumps(data, indent=2) if json else as_findings(found))
-    _told(out)
+    print_result(json_format.dumps(data, indent=2) if json else as_findings(found))
+    _report_page(out)
 
 
 def _write(report: Report, out: Path, data: dict[str, Any], *, force: bool) -> None:
@@ -119,6 +119,6 @@ def _write(report: Report, out: Path, data: dict[str, Any], *, force: bool) -> N
         put_json(folder / MARK, provenance)
 
 
-def _told(out: Path | None) -> None:
+def _report_page(out: Path | None) -> None:
     if out is not None:
-        talk(f"\nThe page: {(out / PAGE).resolve().as_uri()}")
+        print_message(f"\nThe page: {(out / PAGE).resolve().as_uri()}")

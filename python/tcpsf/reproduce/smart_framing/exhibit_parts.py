@@ -12,7 +12,7 @@ from tcpsf.evaluation.exhibit import bars
 from tcpsf.evaluation.plan import Case
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_figures as figures
-from tcpsf.reproduce import measure
+from tcpsf.reproduce import web_runs
 from tcpsf.scenario import Scenario
 from tcpsf.summary import RunSummary, completion_s, fast_percent
 
@@ -47,7 +47,7 @@ def unstable(lines: Sequence[Series]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """Settings that all scenarios share."""
+    """Durations and reading that all scenarios of an evaluation share."""
 
     duration: str
     """Simulated time of a run."""
@@ -82,7 +82,7 @@ def class_gains(
 ) -> dict[int, stats.Estimate | None]:
     """Return the gain of every class, by its number."""
     return {
-        number: measure.gain(ours, theirs, classes=(number,)) for number in range(1, classes + 1)
+        number: web_runs.gain(ours, theirs, classes=(number,)) for number in range(1, classes + 1)
     }
 
 
@@ -94,7 +94,7 @@ def class_gain_figure(
     caption: str,
     sizes: Sequence[int],
     gains: Mapping[str, Mapping[int, stats.Estimate | None]],
-    published: Mapping[str, Sequence[paper.Cell]],
+    published: Mapping[str, Sequence[paper.PublishedCell]],
     notes: tuple[str, ...],
 ) -> Figure:
     """Plot the gain over Classic by class, for both framings, with that of a published table."""
@@ -133,7 +133,7 @@ def class_table(
     source: str,
     caption: str,
     sizes: Sequence[int],
-    published: Mapping[str, Sequence[paper.Cell]],
+    published: Mapping[str, Sequence[paper.PublishedCell]],
     runs: Mapping[str, Sequence[RunSummary]],
     notes: tuple[str, ...] = (),
 ) -> Table:
@@ -142,7 +142,7 @@ def class_table(
     for number, size in enumerate(sizes, start=1):
         cells: list[TableCell | str] = []
         for variant in paper.VARIANTS:
-            totals = measure.each(runs[variant.key], classes=(number,))
+            totals = web_runs.each(runs[variant.key], classes=(number,))
             theirs = published[variant.key][number - 1]
             seen = any(of_run.fast_retransmits for of_run in totals)
             cells += [

@@ -25,7 +25,7 @@ from tcpsf.reproduce.santa_cruz import (
     basic,
     beyond,
     direction,
-    paths,
+    path_changes,
     readings,
     recovery,
     reverse,
@@ -83,7 +83,7 @@ HEADINGS = (
     *direction.HEADINGS,
     *recovery.HEADINGS,
     *beyond.HEADINGS,
-    *paths.HEADINGS,
+    *path_changes.HEADINGS,
 )
 
 
@@ -117,4 +117,4 @@ def _exhibits() -> tuple[Exhibit, ...]:
         *states.exhibits(),
         *recovery.exhibits(),
     )
-    return (*theirs, *claimed, *beyond.exhibits(), *paths.exhibits())
+    return (*theirs, *claimed, *beyond.exhibits(), *path_changes.exhibits())

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from tcpsf.cli.evaluation import write
-from tcpsf.cli.output import MARK, put_json, results_folder, say, talk
+from tcpsf.cli.output import MARK, print_message, print_result, put_json, results_folder
+from tcpsf.cli.paper_report import write
 from tcpsf.cli.progress import bar
 from tcpsf.cli.setting import parsed
 from tcpsf.papers import smart_framing as paper
@@ -39,9 +39,9 @@ def demo(*, seed: int, workers: int | None, out: Path) -> None:
             )
         made = Demo(flows=ladder.first_losses(), text=text, closest=closest)
         write(demo_report.as_report(made, command=command), folder, DEMO_PAGE)
-    say(demo_report.as_text(made))
+    print_result(demo_report.as_text(made))
     page = (out / DEMO_PAGE).resolve().as_uri()
-    talk(f"\nElapsed time: {time.monotonic() - began:.0f} s. The page: {page}")
+    print_message(f"\nElapsed time: {time.monotonic() - began:.0f} s. The page: {page}")
 
 
 def table_1(
@@ -71,9 +71,9 @@ def table_1(
         with results_folder(out, replace=force) as folder:
             result = make()
             _write(result, folder)
-    say(json_format.dumps(result.to_dict(), indent=2) if json else as_text(result))
+    print_result(json_format.dumps(result.to_dict(), indent=2) if json else as_text(result))
     if out is not None:
-        talk(f"\nThe page: {_address(out)}")
+        print_message(f"\nThe page: {_address(out)}")
 
 
 def _write(result: Table1, folder: Path) -> None:
