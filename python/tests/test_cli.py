@@ -35,6 +35,7 @@ def schema(name: str) -> Any:
     [
         [],
         ["sim"],
+        ["compare"],
         ["link"],
         ["serve"],
         ["proxy"],

@@ -30,6 +30,7 @@ from tcpsf.cli.reproduce_commands import reproduce
 SCHEMAS = (
     "scenario",
     "sim",
+    "compare",
     "link",
     "fetch",
     "evaluation",
@@ -97,6 +98,49 @@ def sim(**arguments: Any) -> None:
     With - as FILE.toml the scenario is read from standard input.
     """
     from tcpsf.cli.sim import command
+
+    command(**arguments)
+
+
+@app.command()
+@click.argument("file", type=FOLDER, metavar="FILE.toml")
+@click.option(
+    "--sender",
+    "senders",
+    metavar="SENDER",
+    multiple=True,
+    required=True,
+    help="Sender to compare, e.g. 'reno+sack / fs(n=4) / iw=1'. Given several times, the first one "
+    "is the baseline. Given once, the baseline is the scenario as it is.",
+)
+@click.option(
+    "--workload",
+    "workloads",
+    metavar="NAME",
+    multiple=True,
+    help="Change the sender of this workload only. May be given several times.  [default: all]",
+)
+@seed
+@click.option(
+    "--runs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=16,
+    show_default=True,
+    help="Number of runs of each sender. Runs with the same seed are a pair.",
+)
+@workers
+@settings
+@as_json
+@out("Write the comparison to this folder, as Parquet and JSON.")
+@force("--out")
+def compare(**arguments: Any) -> None:
+    """Compare senders in a scenario, with the same random numbers.
+
+    Arrivals, flow sizes and random losses are the same for each sender. The output has completion
+    times, recoveries, packets and links, with differences, 95 % intervals and their significance.
+    """
+    from tcpsf.cli.compare import command
 
     command(**arguments)
 
