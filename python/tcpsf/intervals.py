@@ -1,7 +1,7 @@
 """Confidence intervals as data: each kind of spread computes its interval at any confidence.
 
 Reports show 95 % intervals. A claim about several values needs wider intervals (Bonferroni), so
-that a spread keeps the data from which intervals are computed. There are eight kinds:
+that a spread keeps the data from which intervals are computed. There are seven kinds:
 
 - `Student` for means, ratios and differences of runs: value ± t · standard error, limited to the
   possible range.
@@ -16,11 +16,6 @@ that a spread keeps the data from which intervals are computed. There are eight 
   distances to the ends of both intervals (Newcombe 1998, method 10; Zou and Donner 2008).
 - `Over` for the ratio of two independent positive estimates: the same method on their logarithms.
   For two proportions of many observations this is the interval of Katz et al. (1978).
-- `Between` for the difference of two quantiles over pairs of runs, or for their ratio: the range of
-  the difference while both proportions below vary within an ellipse. Its radius is the quantile of
-  Student's t, and its shape the correlation of the proportions over the pairs. For straight
-  quantile functions it is Student's interval of the difference; for independent runs it is
-  Woodruff's interval in the manner of `Apart`.
 - `Resampled` for other statistics, such as the distance between medians and a curve: percentiles of
   the values on resampled observations (bootstrap; Efron and Tibshirani 1993, §13.3).
 - `Same` if nothing is random, or if every run has the same value. It has no interval.
@@ -129,55 +124,6 @@ class Quantile(_Linear):
         return min(low, high, value), max(low, high, value)
 
 
-ANGLES = 96
-"""Number of points of the ellipse at which `Between` examines the difference."""
-
-
-@dataclass(frozen=True, slots=True)
-class Between(_Linear):
-    """The difference of two quantiles of paired runs, or their ratio.
-
-    The value is the difference or the ratio, times ``factor``, plus ``offset``.
-    """
-
-    ours: tuple[float, Quantile | Same]
-    """The quantile and its spread."""
-    theirs: tuple[float, Quantile | Same]
-    correlation: float
-    """Correlation over the pairs of runs of the numbers of values up to each quantile."""
-    degrees: int
-    as_ratio: bool = False
-    """Whether ``ours`` is divided by ``theirs`` instead of subtracting ``theirs``."""
-
-    def interval(self, value: float, confidence: float) -> Ends:
-        """Return the interval around ``value``. Intervals of higher confidence contain it."""
-        radius = t_quantile((1.0 + confidence) / 2.0, self.degrees)
-        across = math.sqrt(max(0.0, 1.0 - self.correlation**2))
-        found = [value]
-        for number in range(ANGLES):
-            angle = 2.0 * math.pi * number / ANGLES
-            x, y = math.cos(angle), math.sin(angle)
-            ours = _moved(self.ours, radius * x)
-            theirs = _moved(self.theirs, radius * (self.correlation * x + across * y))
-            if not self.as_ratio:
-                found.append(self.offset + self.factor * (ours - theirs))
-            elif theirs > 0:
-                found.append(self.offset + self.factor * ours / theirs)
-        return min(found), max(found)
-
-
-def _moved(quantile: tuple[float, Quantile | Same], deviation: float) -> float:
-    """Return a quantile after its proportion has moved by ``deviation`` standard errors."""
-    value, spread = quantile
-    if isinstance(spread, Same):
-        return value
-    proportion = spread.proportion
-    finite = math.isfinite(proportion.effective)
-    size = proportion.effective if finite else proportion.observations
-    share = wilson(spread.share, size, abs(deviation))[0 if deviation < 0 else 1]
-    return spread.offset + spread.factor * (spread.values.quantile(share) or 0.0)
-
-
 @dataclass(frozen=True, slots=True)
 class Same:
     """A value without spread: nothing is random, or every run has the same value."""
@@ -268,7 +214,7 @@ class Resampled(_Linear):
         return min(low, high, value), max(low, high, value)
 
 
-Spread: TypeAlias = "Student | Wilson | Quantile | Between | Same | Apart | Over | Resampled"
+Spread: TypeAlias = "Student | Wilson | Quantile | Same | Apart | Over | Resampled"
 
 
 def wilson(share: float, observations: float, quantile: float) -> Ends:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from importlib import resources
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,10 @@ import polars as pl
 import pytest
 from conftest import Command
 
-from tcpsf import Poisson, Scenario, ScenarioError, TcpsfError, compare, paired, replicate
+from tcpsf import Poisson, Scenario, ScenarioError, TcpsfError, compare, paired, replicate, stats
 from tcpsf.comparison import AS_WRITTEN, with_sender
 from tcpsf.distribution import Distribution
-from tcpsf.intervals import Between, Quantile, Same, Student, Wilson
+from tcpsf.intervals import Same, Student
 from tcpsf.stats import Estimate
 
 FULL = "reno+sack / full / iw=1"
@@ -64,46 +64,44 @@ def test_one_run_gives_values_without_uncertainty() -> None:
     assert (median.absolute.interval, paired.p_value(median.absolute)) == (None, None)
 
 
-def quantile_of_straight_line(correlation: float) -> Between:
-    """Quantiles at 50 % and 40 % of evenly spaced times, each with a standard error of 250 s."""
-    times = Distribution(range(SECOND, 10_001 * SECOND, SECOND))
-    ours = Quantile(times, 0.5, Wilson(400.0, 10_000.0, 7))
-    theirs = Quantile(times, 0.4, Wilson(384.0, 10_000.0, 7))
-    return Between((5000.0, ours), (4000.0, theirs), correlation, 7)
+def evenly_spaced(shift_s: float, effects: Sequence[int]) -> list[Distribution]:
+    """Runs of 1000 times from 0 to 10 s; an effect moves the times of a run by whole percents."""
+    return [
+        Distribution(
+            round((at * 0.01 * (1.0 + effect / 100.0) + shift_s) * SECOND) for at in range(1, 1001)
+        )
+        for effect in effects
+    ]
 
 
-def test_between_is_students_interval_where_quantile_functions_are_straight() -> None:
-    # The standard errors of both proportions are sqrt(0.5 · 0.5 / 400) = sqrt(0.4 · 0.6 / 384) =
-    # 0.025, which is 250 s. Wilson's interval is about 1 % narrower at this size.
-    for correlation in (-0.5, 0.0, 0.9):
-        low, high = quantile_of_straight_line(correlation).interval(1000.0, 0.95)
-        half = 2.3646 * 250.0 * math.sqrt(2.0 - 2.0 * correlation)
-        assert high - 1000.0 == pytest.approx(half, rel=0.03)
-        assert 1000.0 - low == pytest.approx(half, rel=0.03)
+def test_difference_of_percentiles_uses_what_pairs_have_in_common() -> None:
+    effects = (-8, 4, 3, -6, 10, 2, -5, 0)
+    one, other = evenly_spaced(0.0, effects), evenly_spaced(1.0, effects)
+    pairs = paired.quantiles(one, other, 0.5)
+    mixed = paired.quantiles(one, other[::-1], 0.5)
+    assert pairs is not None
+    assert mixed is not None
+    assert pairs.absolute.value == pytest.approx(1.0, abs=0.02)
+    assert pairs.percent is not None
+    assert pairs.percent.value == pytest.approx(20.0, abs=0.5)
+    # Each pair differs by one second, so only the steps of the times are left.
+    assert pairs.absolute.high - pairs.absolute.low < 0.05
+    assert mixed.absolute.high - mixed.absolute.low > 0.3
 
 
-def test_intervals_of_percentiles_are_nested() -> None:
-    lumps = Distribution([SECOND] * 40 + [3 * SECOND] * 55 + [9 * SECOND] * 5)
-    other = Distribution([2 * SECOND] * 55 + [3 * SECOND] * 45)
-    spread = Between(
-        (3.0, Quantile(lumps, 0.5, Wilson(90.0, 100.0, 7))),
-        (2.0, Quantile(other, 0.5, Wilson(90.0, 100.0, 7))),
-        0.9,
-        7,
-    )
-    ends = [spread.interval(1.0, confidence) for confidence in (0.5, 0.9, 0.95, 0.99, 0.9999)]
-    assert all(a[0] >= b[0] and a[1] <= b[1] for a, b in pairwise(ends))
-
-
-def test_p_value_agrees_with_the_interval() -> None:
-    spread = quantile_of_straight_line(0.5)
-    found = Estimate(1000.0, spread, 8)
-    p_value = paired.p_value(found)
-    assert p_value is not None
-    below, above = found.interval_at(1.0 - 1.01 * p_value), found.interval_at(1.0 - 0.99 * p_value)
-    assert below is not None
-    assert above is not None
-    assert below[0] > 0 >= above[0]
+def test_difference_of_percentiles_of_independent_runs_adds_variances() -> None:
+    one = evenly_spaced(0.0, (-8, 4, 3, -6, 10, 2, -5, 0))
+    other = evenly_spaced(1.0, (5, 5, -5, 5, 5, -5, -5, -5))
+    found = paired.quantiles(one, other, 0.5)
+    assert found is not None
+    halves = [
+        (each.high - each.low) / 2.0
+        for each in (stats.quantile(one, 0.5), stats.quantile(other, 0.5))
+        if each
+    ]
+    together = math.hypot(*halves)
+    # The effects of both have no correlation; the steps of the proportions leave a little.
+    assert (found.absolute.high - found.absolute.low) / 2.0 == pytest.approx(together, rel=0.15)
 
 
 def test_holm_adjusts_in_order_and_keeps_gaps() -> None:

@@ -17,15 +17,14 @@ from tcpsf.cli.options import (
     InOrder,
     as_json,
     force,
-    out,
     pcap,
     seed,
-    settings,
     together,
     workers,
 )
 from tcpsf.cli.quantities import Seconds
 from tcpsf.cli.reproduce_commands import reproduce
+from tcpsf.cli.scenario_commands import check, compare, examples, explain, init, sim
 
 SCHEMAS = (
     "scenario",
@@ -68,81 +67,8 @@ def app() -> None:
     """
 
 
-@app.command()
-@click.argument("file", type=FOLDER, metavar="FILE.toml")
-@seed
-@click.option(
-    "--runs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    default=1,
-    show_default=True,
-    help="Number of independent runs.",
-)
-@workers
-@settings
-@as_json
-@out("Write all tables to this folder, as Parquet.")
-@pcap(
-    "Write every packet to this file, as pcapng for Wireshark, with comments; - is standard "
-    "output.",
-    places=("sender", "receiver"),
-    place="HOST",
-    where="Capture at the sender of a flow's data, at the receiver, or at both.  [default: sender]",
-    kept="128",
-)
-@force("--out and --pcap")
-def sim(**arguments: Any) -> None:
-    """Run a scenario and summarise its flows and links.
-
-    With - as FILE.toml the scenario is read from standard input.
-    """
-    from tcpsf.cli.sim import command
-
-    command(**arguments)
-
-
-@app.command()
-@click.argument("file", type=FOLDER, metavar="FILE.toml")
-@click.option(
-    "--sender",
-    "senders",
-    metavar="SENDER",
-    multiple=True,
-    required=True,
-    help="Sender to compare, e.g. 'reno+sack / fs(n=4) / iw=1'. Given several times, the first one "
-    "is the baseline. Given once, the baseline is the scenario as it is.",
-)
-@click.option(
-    "--workload",
-    "workloads",
-    metavar="NAME",
-    multiple=True,
-    help="Change the sender of this workload only. May be given several times.  [default: all]",
-)
-@seed
-@click.option(
-    "--runs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    default=16,
-    show_default=True,
-    help="Number of runs of each sender. Runs with the same seed are a pair.",
-)
-@workers
-@settings
-@as_json
-@out("Write the comparison to this folder, as Parquet and JSON.")
-@force("--out")
-def compare(**arguments: Any) -> None:
-    """Compare senders in a scenario, with the same random numbers.
-
-    Arrivals, flow sizes and random losses are the same for each sender. The output has completion
-    times, recoveries, packets and links, with differences, 95 % intervals and their significance.
-    """
-    from tcpsf.cli.compare import command
-
-    command(**arguments)
+for command in (sim, compare, check, explain, examples, init):
+    app.add_command(command)
 
 
 @app.command(context_settings={"allow_interspersed_args": False})
