@@ -31,8 +31,12 @@ RUNS = 16
 SIGNIFICANT = 0.05
 """Adjusted p-value below which a difference is called significant."""
 
-BEYOND = 10
-"""A percentile is reported if at least this number of flows took longer, with each sender."""
+BEYOND = 25
+"""A percentile is reported if at least this number of flows took longer, with each sender.
+
+With fewer flows the intervals are too narrow: with 19 of them, intervals of the difference contained
+the true value in 91 % of the cases.
+"""
 
 
 @dataclass(frozen=True, slots=True)

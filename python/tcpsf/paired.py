@@ -7,10 +7,9 @@ together, and its uncertainty from the pairs of runs:
 - The difference of two ratios of totals, such as means, has the jackknife over pairs of runs (Tukey
   1958): the difference is computed again without each pair. Intervals use Student's t with one
   degree of freedom less than there are pairs.
-- The difference of two percentiles has Woodruff's standard errors of both (half the width of the
-  95 % interval by the quantile of Student's t; Särndal, Swensson and Wretman 1992, section 5.11),
-  and the correlation over the pairs of the proportions below. The jackknife fails for percentiles of
-  completion times, because these cluster at multiples of timeouts.
+- The difference of two percentiles has Woodruff's intervals of both percentiles, combined with the
+  correlation over the pairs of the proportions below (`intervals.Apart`). The jackknife fails for
+  percentiles of completion times, because these cluster at multiples of timeouts.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from dataclasses import dataclass
 
 from tcpsf import stats
 from tcpsf.distribution import Distribution
-from tcpsf.intervals import Same, Student, t_cdf, t_quantile
-from tcpsf.stats import CONFIDENCE, Estimate
+from tcpsf.intervals import Apart, Over, Same, Student, t_cdf
+from tcpsf.stats import Estimate
 from tcpsf.sums import ROUNDING
 
 
@@ -97,46 +96,31 @@ def quantiles(
     >>> one = [Distribution([k * second, 2 * k * second]) for k in (1, 2, 3)]
     >>> found = quantiles(one, one, 0.5)
     >>> found.absolute.value, found.percent.value, p_value(found.absolute)
-    (0.0, 0.0, None)
+    (0.0, 0.0, 1.0)
     """
     one, other = stats.quantile(first, part), stats.quantile(second, part)
     if one is None or other is None:
         return None
-    runs = len(first)
     correlation = _correlation(first, one.value, second, other.value)
-    errors = _woodruff_error(one), _woodruff_error(other)
-    absolute = _estimate(other.value - one.value, errors, correlation, runs)
+    absolute = _apart(one, other, correlation)
     percent = None
     if one.value > 0:
-        # The errors of the logarithms of both values, which those of the ratio follow from.
-        factors = 100.0 * other.value / one.value**2, 100.0 / one.value
-        relative = [e and e * factor for e, factor in zip(errors, factors, strict=True)]
-        percent = _estimate(
-            _percent(one.value, other.value), (relative[0], relative[1]), correlation, runs
-        )
+        spread = absolute.spread
+        if isinstance(spread, Apart):
+            spread = Over(spread.ours, spread.theirs, correlation).scaled(100.0).shifted(-100.0)
+        percent = Estimate(_percent(one.value, other.value), spread, len(first))
     return Difference(absolute, percent)
 
 
-def _woodruff_error(found: Estimate) -> float | None:
-    """Standard error of a percentile, from its 95 % interval; ``None`` if it is unknown."""
-    if found.spread is None:
-        return None
-    low, high = found.interval or (found.value, found.value)
-    return (high - low) / 2.0 / t_quantile((1.0 + CONFIDENCE) / 2.0, found.runs - 1)
-
-
-def _estimate(
-    value: float, errors: tuple[float | None, float | None], correlation: float, runs: int
-) -> Estimate:
-    """Estimate a difference from the standard errors of both values and their correlation."""
-    a, b = errors
-    if a is None or b is None:
-        return Estimate(value, None, runs)
-    variance = a**2 + b**2 - 2.0 * correlation * a * b
-    # Rounding may leave a small variance where both values vary equally.
-    if variance <= (ROUNDING * max(a, b)) ** 2:
-        return Estimate(value, Same(), runs)
-    return Estimate(value, Student(math.sqrt(variance), runs - 1), runs)
+def _apart(one: Estimate, other: Estimate, correlation: float) -> Estimate:
+    """Return the difference ``other`` − ``one`` of two percentiles of paired runs."""
+    value = other.value - one.value
+    if one.spread is None or other.spread is None:
+        return Estimate(value, None, one.runs)
+    if not one.random and not other.random:
+        return Estimate(value, Same(), one.runs)
+    ends = (other.value, other.spread), (one.value, one.spread)
+    return Estimate(value, Apart(*ends, correlation), one.runs)
 
 
 def _correlation(
@@ -164,18 +148,44 @@ def _residuals(runs: Sequence[Distribution], seconds: float) -> list[float]:
 def p_value(found: Estimate) -> float | None:
     """Return the two-sided p-value of a difference of zero.
 
-    If the estimate is the same without each of the runs, Student's t does not apply. The p-value is
-    then that of the sign test, 2 · 2⁻ⁿ for n pairs with the same sign. ``None`` with fewer than two
-    runs, or for a value of zero without any variation.
+    It is 1 − the confidence at which the interval reaches zero; for percentiles it is rounded up, by
+    at most 0.1 %. If the estimate is the same without each of the runs, no interval exists. The
+    p-value is then that of the sign test, 2 · 2⁻ⁿ for n pairs with the same sign. ``None`` with
+    fewer than two runs, or for a value of zero without any variation.
 
     >>> round(p_value(Estimate(2.3646, Student(1.0, 7), 8)), 4)
     0.05
     """
     if isinstance(found.spread, Student):
         return 2.0 * (1.0 - t_cdf(abs(found.value) / found.spread.error, found.spread.degrees))
-    if found.spread is None or found.value == 0:
+    if found.spread is None or (found.value == 0 and not found.random):
         return None
-    return 2.0 ** (1 - found.runs)
+    if not found.random:
+        return 2.0 ** (1 - found.runs)
+    if found.value == 0:
+        return 1.0
+    if not _contains_zero(found, 1.0 - LEAST):
+        return LEAST
+    excluded, included = 1.0, LEAST
+    while excluded > included * (1.0 + PRECISION):
+        middle = math.sqrt(excluded * included)
+        if _contains_zero(found, 1.0 - middle):
+            included = middle
+        else:
+            excluded = middle
+    return excluded
+
+
+LEAST = 1e-9
+"""Smallest p-value that is computed from intervals; smaller ones are reported as this value."""
+
+PRECISION = 1e-3
+"""Relative precision of p-values that are computed from intervals."""
+
+
+def _contains_zero(found: Estimate, confidence: float) -> bool:
+    interval = found.interval_at(confidence)
+    return interval is None or interval[0] <= 0.0 <= interval[1]
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
