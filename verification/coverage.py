@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from _verdicts import judged
 
-from tcpsf import Buffer, Link, Poisson, Scenario, Sizes, Tcp, replicate, stats
+from tcpsf import Buffer, Link, Poisson, Scenario, Sizes, Tcp, paired, replicate, stats
 from tcpsf.distribution import Distribution
 from tcpsf.papers import smart_framing as paper
 from tcpsf.reproduce import web_runs
@@ -122,6 +122,8 @@ MEAN_S = 2.0
 """Mean completion time of a flow, in seconds."""
 LESS_S = 0.15
 """Mean difference between full-sized and framed completion times, in seconds."""
+LESS_RUN_S, LESS_FLOW_S = 0.1, 0.2
+"""Standard deviations of the difference among runs, and among the flows of a run, in seconds."""
 RECOVERIES = 40.0
 """Mean number of recoveries in a run."""
 CORRELATION = 0.05
@@ -180,8 +182,10 @@ def _ratios(chance: np.random.Generator) -> Estimates:
 
 def _true_times(chance: np.random.Generator) -> dict[str, float]:
     """True values: the mean by definition, and quantiles of four million drawn values."""
-    effects = np.exp(chance.normal(-(SPREAD**2) / 2, SPREAD, 4_000_000))
+    count = 4_000_000
+    effects = np.exp(chance.normal(-(SPREAD**2) / 2, SPREAD, count))
     times = chance.exponential(MEAN_S * effects)
+    framed = times - chance.normal(LESS_S, math.hypot(LESS_RUN_S, LESS_FLOW_S), count)
     return {
         "mean of flows": MEAN_S,
         "mean of runs' means": MEAN_S,
@@ -189,6 +193,11 @@ def _true_times(chance: np.random.Generator) -> dict[str, float]:
         "90 % quantile": float(np.quantile(times, 0.9)),
         "difference of pairs": LESS_S,
         "gain of pairs, %": 100.0 * LESS_S / MEAN_S,
+        "compare: difference of means": -LESS_S,
+        **{
+            _named(part): float(np.quantile(framed, part) - np.quantile(times, part))
+            for part in (0.5, 0.9)
+        },
     }
 
 
@@ -198,7 +207,7 @@ def _drawn(chance: np.random.Generator, runs: int) -> tuple[list[RunSummary], li
     for _ in range(runs):
         effect = math.exp(chance.normal(-(SPREAD**2) / 2, SPREAD))
         times = chance.exponential(MEAN_S * effect, max(1, chance.poisson(FLOWS)))
-        saved = chance.normal(LESS_S, 0.1) + chance.normal(0.0, 0.2, len(times))
+        saved = chance.normal(LESS_S, LESS_RUN_S) + chance.normal(0.0, LESS_FLOW_S, len(times))
         pairs.append((_summary(times), _summary(times - saved)))
     return [one for one, _ in pairs], [other for _, other in pairs]
 
@@ -246,7 +255,26 @@ def _times(classic: Sequence[RunSummary], framed: Sequence[RunSummary]) -> Estim
         "90 % quantile": web_runs.quantile(classic, 0.9),
         "difference of pairs": web_runs.longer(classic, framed),
         "gain of pairs, %": web_runs.gain(framed, classic),
+        **_compared(classic, framed, (0.5, 0.9)),
     }
+
+
+def _compared(
+    classic: Sequence[RunSummary], framed: Sequence[RunSummary], parts: Sequence[float]
+) -> Estimates:
+    """Differences of the mean and of quantiles, as `tcpsf compare` computes them."""
+    one, other = web_runs.each(classic), web_runs.each(framed)
+    sums = ([(t.sender_ns * 1e-9, t.completed) for t in each] for each in (one, other))
+    found = {"compare: difference of means": paired.ratios(*sums)}
+    for part in parts:
+        found[_named(part)] = paired.quantiles(
+            [totals.times for totals in one], [totals.times for totals in other], part
+        )
+    return {name: each.absolute if each else None for name, each in found.items()}
+
+
+def _named(part: float) -> str:
+    return f"compare: difference of {100 * part:g} % quantiles"
 
 
 # Simulated network.
@@ -331,6 +359,7 @@ def _quantities(classic: Sequence[RunSummary], framed: Sequence[RunSummary]) -> 
         "queue, bytes": web_runs.queue_bytes(classic),
         "difference of pairs, s": web_runs.longer(framed, classic),
         "gain of pairs for 20 kB, %": web_runs.gain(framed, classic, classes=(3,)),
+        **_compared(classic, framed, (0.5, 0.95, 0.99)),
     }
 
 

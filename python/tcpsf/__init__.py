@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from tcpsf.comparison import Comparison, compare
     from tcpsf.errors import OutputError, ScenarioError, TcpsfError
     from tcpsf.pcap import Pcap
     from tcpsf.result import Batch, Provenance, RunResult
@@ -57,6 +58,7 @@ __all__ = [
     "BurstLoss",
     "ByteLoss",
     "CoDel",
+    "Comparison",
     "DelayChange",
     "Discard",
     "Fold",
@@ -87,11 +89,19 @@ __all__ = [
     "Transfers",
     "Workload",
     "__version__",
+    "compare",
     "replicate",
     "run",
 ]
 
-_HOMES = ("tcpsf.errors", "tcpsf.scenario", "tcpsf.pcap", "tcpsf.result", "tcpsf.runs")
+_HOMES = (
+    "tcpsf.errors",
+    "tcpsf.scenario",
+    "tcpsf.pcap",
+    "tcpsf.result",
+    "tcpsf.runs",
+    "tcpsf.comparison",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -31,11 +31,13 @@ The middle of a bin differs by at most 0.25 % from every value in the bin.
 class Distribution:
     """The distribution of a set of times in nanoseconds."""
 
-    __slots__ = ("_bins", "_values")
+    __slots__ = ("_bins", "_ordered", "_values")
 
     def __init__(self, nanoseconds: Iterable[int] = ()) -> None:
         self._values = array("q", nanoseconds)
         self._bins: Counter[int] = Counter()
+        # The values in ascending order, if they were needed since the last change.
+        self._ordered: array[int] | None = None
         self._keep_small()
 
     def __eq__(self, other: object) -> bool:
@@ -67,9 +69,16 @@ class Distribution:
         self._keep_small()
 
     def _keep_small(self) -> None:
+        self._ordered = None
         if self._bins or len(self._values) > EXACT:
             self._bins.update(map(_bin, self._values))
             del self._values[:]
+
+    def ordered(self) -> Sequence[int]:
+        """Return the values in ascending order; empty if the values are not kept."""
+        if self._ordered is None:
+            self._ordered = array("q", sorted(self._values))
+        return self._ordered
 
     def quantile(self, share: float) -> float | None:
         """Quantile in seconds: the smallest value that ``share`` of the values do not exceed.
@@ -80,7 +89,7 @@ class Distribution:
         wanted = share * len(self)
         if self.is_exact:
             place = max(1, math.ceil(wanted))
-            return sorted(self._values)[place - 1] / 1e9 if self._values else None
+            return self.ordered()[place - 1] / 1e9 if self._values else None
         seen = 0
         for position in sorted(self._bins):
             seen += self._bins[position]
@@ -95,13 +104,13 @@ class Distribution:
         1
         """
         if self.is_exact:
-            return bisect_left(sorted(self._values), seconds * 1e9)
+            return bisect_left(self.ordered(), seconds * 1e9)
         last = math.log(seconds) / BIN
         return sum(count for position, count in self._bins.items() if position < last)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
-        return {"values": sorted(self._values), "bins": sorted(map(list, self._bins.items()))}
+        return {"values": list(self.ordered()), "bins": sorted(map(list, self._bins.items()))}
 
     @classmethod
     def from_dict(cls, data: dict[str, Sequence[Any]]) -> Distribution:

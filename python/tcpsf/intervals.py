@@ -12,10 +12,11 @@ that a spread keeps the data from which intervals are computed. There are seven 
   observations count as independent.
 - `Quantile` for quantiles over all runs: the interval of the proportion of values below,
   transformed to values (Woodruff 1952).
-- `Apart` for the difference of two independent estimates: the root of the sum of the squared
-  distances to the ends of both intervals (Newcombe 1998, method 10; Zou and Donner 2008).
-- `Over` for the ratio of two independent positive estimates: the same method on their logarithms.
-  For two proportions of many observations this is the interval of Katz et al. (1978).
+- `Apart` for the difference of two estimates: the root of the sum of the squared distances to the
+  ends of both intervals (Newcombe 1998, method 10). Estimates of paired runs are correlated. The
+  part of the distances that both have in common is then subtracted (Zou and Donner 2008).
+- `Over` for the ratio of two positive estimates: the same method on their logarithms. For two
+  independent proportions of many observations this is the interval of Katz et al. (1978).
 - `Resampled` for other statistics, such as the distance between medians and a curve: percentiles of
   the values on resampled observations (bootstrap; Efron and Tibshirani 1993, §13.3).
 - `Same` if nothing is random, or if every run has the same value. It has no interval.
@@ -143,38 +144,46 @@ class Same:
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """The difference of two independent values, each with its own spread."""
+    """The difference of two values, each with its own spread."""
 
     ours: tuple[float, Spread]
     theirs: tuple[float, Spread]
+    correlation: float = 0.0
+    """Correlation of both values; 0 for independent runs."""
 
     def interval(self, value: float, confidence: float) -> Ends:
         """Return the interval around ``value``."""
         (a, ours), (b, theirs) = self.ours, self.theirs
         low_a, high_a = ours.interval(a, confidence)
         low_b, high_b = theirs.interval(b, confidence)
-        return value - math.hypot(a - low_a, high_b - b), value + math.hypot(high_a - a, b - low_b)
+        ours_ends, theirs_ends = (a - low_a, high_a - a), (b - low_b, high_b - b)
+        below, above = _distances(ours_ends, theirs_ends, self.correlation)
+        return value - below, value + above
 
     def scaled(self, factor: float) -> Apart:
         """Return the spread of the value times ``factor``."""
         (a, ours), (b, theirs) = self.ours, self.theirs
-        return Apart((a * factor, ours.scaled(factor)), (b * factor, theirs.scaled(factor)))
+        return Apart(
+            (a * factor, ours.scaled(factor)), (b * factor, theirs.scaled(factor)), self.correlation
+        )
 
     def shifted(self, by: float) -> Apart:
         """Return the spread of the value plus ``by``."""
         a, ours = self.ours
-        return Apart((a + by, ours.shifted(by)), self.theirs)
+        return Apart((a + by, ours.shifted(by)), self.theirs, self.correlation)
 
 
 @dataclass(frozen=True, slots=True)
 class Over(_Linear):
-    """The ratio of two independent positive values, each with its own spread.
+    """The ratio of two positive values, each with its own spread.
 
     The value is the ratio times ``factor``, plus ``offset``.
     """
 
     ours: tuple[float, Spread]
     theirs: tuple[float, Spread]
+    correlation: float = 0.0
+    """Correlation of both values; 0 for independent runs."""
 
     def interval(self, value: float, confidence: float) -> Ends:
         """Return the interval around ``value``.
@@ -184,14 +193,46 @@ class Over(_Linear):
         (a, ours), (b, theirs) = self.ours, self.theirs
         low_a, high_a = ours.interval(a, confidence)
         low_b, high_b = theirs.interval(b, confidence)
-        below = math.hypot(_log_ratio(a, low_a), _log_ratio(high_b, b))
-        above = math.hypot(_log_ratio(high_a, a), _log_ratio(b, low_b))
+        ours_ends = _log_ratio(a, low_a), _log_ratio(high_a, a)
+        theirs_ends = _log_ratio(b, low_b), _log_ratio(high_b, b)
+        below, above = _distances(ours_ends, theirs_ends, self.correlation)
         ratio = self.factor * a / b
         ends = (
             self.offset + ratio * math.exp(-below),
             self.offset + (ratio * math.exp(above) if above < 700 else math.inf),
         )
         return min(*ends, value), max(*ends, value)
+
+
+def _distances(ours: Ends, theirs: Ends, correlation: float) -> Ends:
+    """Distances of a difference to the ends of its interval.
+
+    ``ours`` and ``theirs`` are the distances of both values to the lower and to the upper ends of
+    their intervals.
+    """
+    return (
+        _distance(ours, (theirs[1], theirs[0]), correlation),
+        _distance((ours[1], ours[0]), theirs, correlation),
+    )
+
+
+def _distance(ours: Ends, theirs: Ends, correlation: float) -> float:
+    """Distance to one end, at which both values move by the first numbers of their pairs.
+
+    The second numbers are the distances in the other direction. With a positive correlation, one
+    value moves to its end, and the other in the same direction by the correlated part and towards
+    its end by the rest. For symmetric intervals both orders give the formula of Zou and Donner.
+    """
+    if math.isinf(ours[0]) or math.isinf(theirs[0]):
+        return math.inf
+    if correlation <= 0 or math.isinf(ours[1]) or math.isinf(theirs[1]):
+        together = ours[0] ** 2 + theirs[0] ** 2
+        return math.sqrt(together - 2.0 * min(correlation, 0.0) * ours[0] * theirs[0])
+    rest = math.sqrt(max(0.0, 1.0 - correlation**2))
+    return max(
+        math.hypot(ours[0] - correlation * theirs[1], rest * theirs[0]),
+        math.hypot(theirs[0] - correlation * ours[1], rest * ours[0]),
+    )
 
 
 def _log_ratio(high: float, low: float) -> float:

@@ -101,6 +101,11 @@ def run(scenario: Scenario, *, seed: SupportsIndex = 1, pcap: Pcap | None = None
     )
 
 
+def check(scenario: Scenario) -> None:
+    """Check that a scenario can be simulated. Raises `ScenarioError` if not."""
+    _simulation(scenario, 1)
+
+
 def checked_seed(seed: SupportsIndex) -> int:
     """Return a seed as an integer. Raises `TcpsfError` if it is not an integer or out of range.
 

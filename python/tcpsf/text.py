@@ -7,6 +7,7 @@ without an interval, or one in which nothing is random, is shown without an inte
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 
 from tcpsf.stats import Estimate
@@ -36,6 +37,17 @@ def table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (), heads: int
         if number + 1 == heads:
             lines.append("-" * (sum(widths) + 2 * (len(widths) - 1)))
     return "\n".join(lines)
+
+
+def item(head: str, content: str) -> str:
+    """Lay out an entry of a list: a line, and below it an indented text of up to 80 columns.
+
+    >>> print(item("rate: text", "Transmission rate."))
+    rate: text
+        Transmission rate.
+    """
+    lines = textwrap.wrap(content, 80, initial_indent="    ", subsequent_indent="    ")
+    return "\n".join([head, *lines])
 
 
 SPACE = "\N{NARROW NO-BREAK SPACE}"

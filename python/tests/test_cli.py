@@ -35,6 +35,11 @@ def schema(name: str) -> Any:
     [
         [],
         ["sim"],
+        ["compare"],
+        ["check"],
+        ["explain"],
+        ["examples"],
+        ["init"],
         ["link"],
         ["serve"],
         ["proxy"],

@@ -17,19 +17,19 @@ from tcpsf.cli.options import (
     InOrder,
     as_json,
     force,
-    out,
     pcap,
     seed,
-    settings,
     together,
     workers,
 )
 from tcpsf.cli.quantities import Seconds
 from tcpsf.cli.reproduce_commands import reproduce
+from tcpsf.cli.scenario_commands import check, compare, examples, explain, init, sim
 
 SCHEMAS = (
     "scenario",
     "sim",
+    "compare",
     "link",
     "fetch",
     "evaluation",
@@ -67,38 +67,8 @@ def app() -> None:
     """
 
 
-@app.command()
-@click.argument("file", type=FOLDER, metavar="FILE.toml")
-@seed
-@click.option(
-    "--runs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    default=1,
-    show_default=True,
-    help="Number of independent runs.",
-)
-@workers
-@settings
-@as_json
-@out("Write all tables to this folder, as Parquet.")
-@pcap(
-    "Write every packet to this file, as pcapng for Wireshark, with comments; - is standard "
-    "output.",
-    places=("sender", "receiver"),
-    place="HOST",
-    where="Capture at the sender of a flow's data, at the receiver, or at both.  [default: sender]",
-    default_bytes="128",
-)
-@force("--out and --pcap")
-def sim(**arguments: Any) -> None:
-    """Run a scenario and summarise its flows and links.
-
-    With - as FILE.toml the scenario is read from standard input.
-    """
-    from tcpsf.cli.sim import command
-
-    command(**arguments)
+for command in (sim, compare, check, explain, examples, init):
+    app.add_command(command)
 
 
 @app.command(context_settings={"allow_interspersed_args": False})

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from tcpsf.cli.output import MARK, print_message, print_pieces, print_result, reason, results_folder
+from tcpsf.cli import scenario_file
+from tcpsf.cli.output import MARK, print_message, print_pieces, print_result, results_folder
 from tcpsf.cli.progress import bar
-from tcpsf.cli.setting import changed, parsed
 from tcpsf.cli.spool import Spool
 from tcpsf.cli.tables import TableWriter
 from tcpsf.errors import ScenarioError, TcpsfError
@@ -22,7 +21,7 @@ from tcpsf.summary import RunSummary, SummaryFold
 from tcpsf.summed import SummedRuns
 
 STANDARD = Path("-")
-"""The path that stands for standard input (scenario) and standard output (capture)."""
+"""The path of a capture that stands for standard output."""
 
 
 def command(
@@ -48,9 +47,7 @@ def command(
             hint="give a file for `--pcap`",
         )
     checked_seed(seed + runs - 1)
-    scenario = _scenario(file)
-    for path, value in parsed(settings).items():
-        scenario = changed(scenario, path, value)
+    scenario = scenario_file.read(file, settings)
     seeds = range(seed, seed + runs)
     with Spool() as links:
         found = _Found(links, with_rows=json or out is not None)
@@ -86,21 +83,6 @@ class _Found:
 
     def as_json(self, seeds: Sequence[int]) -> Iterator[str]:
         return report.as_json(self.summed, seeds=seeds, links=self._links)
-
-
-def _scenario(file: Path) -> Scenario:
-    """Read the scenario from a file or from standard input."""
-    if file != STANDARD:
-        return Scenario.from_toml(file)
-    try:
-        return Scenario.from_toml_text(sys.stdin.buffer.read().decode("utf-8-sig"))
-    except OSError as error:
-        hint = "redirect a file or a pipe to standard input, or give the name of a file"
-        raise ScenarioError(f"cannot read scenario `-`: {reason(error)}", hint=hint) from None
-    except UnicodeDecodeError:
-        raise ScenarioError("cannot read scenario `-`: it is not text in UTF-8") from None
-    except ScenarioError as error:
-        raise ScenarioError(f"cannot read scenario `-`: {error}", hint=error.hint) from None
 
 
 def _capture(

@@ -1,0 +1,56 @@
+"""`tcpsf check`: check scenario files without running them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from tcpsf.cli import scenario_file
+from tcpsf.cli.output import print_message, print_result
+from tcpsf.errors import ScenarioError
+from tcpsf.runs import check
+from tcpsf.scenario import Greedy, Poisson, Scenario
+
+
+def command(*, files: Sequence[Path], settings: Sequence[str]) -> None:
+    """Check each file. Exit status 2 if one is not a valid scenario."""
+    failed = 0
+    for file in files:
+        try:
+            scenario = scenario_file.read(file, settings)
+            try:
+                check(scenario)
+            except ScenarioError as error:
+                raise ScenarioError(f"cannot simulate `{file}`: {error}", hint=error.hint) from None
+        except ScenarioError as error:
+            failed += 1
+            print_message(f"error: {error}")
+            if error.hint:
+                print_message(f"hint: {error.hint}")
+        else:
+            print_result(f"{file}: valid\n{_contents(scenario)}")
+    if failed:
+        raise click.exceptions.Exit(2)
+
+
+def _contents(scenario: Scenario) -> str:
+    """List the links and workloads, one per line."""
+    lines = [f"  {scenario.name}, {scenario.duration}"]
+    for link in scenario.link:
+        rate = link.rate or "no rate limit"
+        lines.append(f"  link `{link.name}`: {link.from_} to {link.to}, {rate}, {link.delay}")
+    for load in scenario.workload:
+        senders = [load.sender] if load.sender else [each.sender for each in load.senders or ()]
+        count = (
+            f"{load.flows} endless flows"
+            if isinstance(load, Greedy)
+            else "Poisson arrivals"
+            if isinstance(load, Poisson)
+            else f"{len(load.sizes)} transfers"
+        )
+        lines.append(
+            f"  workload `{load.name}`: {load.from_} to {load.to}, {count}, {' and '.join(senders)}"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,35 @@
+"""The argument ``FILE.toml`` of commands that simulate, with the changes of ``--set``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tcpsf.cli.output import reason
+from tcpsf.cli.setting import changed, parsed
+from tcpsf.errors import ScenarioError
+from tcpsf.scenario import Scenario
+
+STANDARD = Path("-")
+"""The path that stands for standard input."""
+
+
+def read(file: Path, settings: Sequence[str]) -> Scenario:
+    """Read the scenario from a file or from standard input, and apply the settings."""
+    scenario = _from_standard_input() if file == STANDARD else Scenario.from_toml(file)
+    for path, value in parsed(settings).items():
+        scenario = changed(scenario, path, value)
+    return scenario
+
+
+def _from_standard_input() -> Scenario:
+    try:
+        return Scenario.from_toml_text(sys.stdin.buffer.read().decode("utf-8-sig"))
+    except OSError as error:
+        hint = "redirect a file or a pipe to standard input, or give the name of a file"
+        raise ScenarioError(f"cannot read scenario `-`: {reason(error)}", hint=hint) from None
+    except UnicodeDecodeError:
+        raise ScenarioError("cannot read scenario `-`: it is not text in UTF-8") from None
+    except ScenarioError as error:
+        raise ScenarioError(f"cannot read scenario `-`: {error}", hint=error.hint) from None

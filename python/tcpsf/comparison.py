@@ -1,0 +1,424 @@
+"""Comparison of senders in one scenario, with the same random numbers for each of them.
+
+`compare` simulates the scenario once per seed and sender. The sender of the chosen workloads
+changes, and nothing else. Arrivals, flow sizes and random losses depend on the seed alone
+(ARCHITECTURE.md, "Determinism"), so each difference is computed from pairs of runs
+(`tcpsf.paired`). P-values are adjusted for the number of comparisons.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+from tcpsf import paired, stats
+from tcpsf.errors import ScenarioError, TcpsfError, nearest
+from tcpsf.runs import Job, Progress, checked_seed, results_of
+from tcpsf.scenario import Greedy, Scenario
+from tcpsf.summary import Group, RunSummary, SummaryFold, Totals, total
+
+if TYPE_CHECKING:
+    import polars as pl
+
+AS_WRITTEN = "as in the scenario"
+"""Label of the senders that the scenario itself has."""
+
+RUNS = 16
+"""Default number of pairs of runs."""
+
+SIGNIFICANT = 0.05
+"""Adjusted p-value below which a difference is called significant."""
+
+BEYOND = 25
+"""A percentile is reported if at least this number of flows took longer, with each sender.
+
+With fewer flows the intervals are too narrow: with 19 of them, intervals of the difference contained
+the true value in 91 % of the cases.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A quantity that is compared."""
+
+    key: str
+    title: str
+    unit: str
+    """Unit of the values; ``""`` for numbers per flow."""
+
+
+COMPLETION = Measure("mean_s", "mean", "s")
+QUANTILES = (
+    (Measure("median_s", "median", "s"), 0.5),
+    (Measure("p95_s", "p95", "s"), 0.95),
+    (Measure("p99_s", "p99", "s"), 0.99),
+    (Measure("p999_s", "p99.9", "s"), 0.999),
+)
+"""Percentiles of the completion time at the sender."""
+
+_Sum = Callable[[Totals], float]
+
+PER_FLOW: tuple[tuple[Measure, _Sum], ...] = (
+    (Measure("fast_retransmits_per_flow", "fast retransmits", ""), lambda t: t.fast_retransmits),
+    (Measure("timeouts_per_flow", "timeouts", ""), lambda t: t.timeouts),
+    (Measure("syn_timeouts_per_flow", "SYN timeouts", ""), lambda t: t.syn_timeouts),
+    (Measure("packets_per_flow", "data packets", ""), lambda t: t.segments),
+    (Measure("sent_bytes_per_flow", "payload sent", "bytes"), lambda t: t.sent_bytes),
+    (Measure("unfinished_per_flow", "unfinished", ""), lambda t: t.flows - t.completed),
+)
+"""Numbers per flow of a workload, as ratios of totals."""
+
+GOODPUT = Measure("goodput_mbps", "goodput", "Mb/s")
+"""Payload of an endless flow per second, without retransmissions."""
+
+PER_SECOND: tuple[tuple[Measure, _Sum], ...] = (
+    (Measure("fast_retransmits_per_s", "fast retransmits", "1/s"), lambda t: t.fast_retransmits),
+    (Measure("timeouts_per_s", "timeouts", "1/s"), lambda t: t.timeouts),
+    (Measure("packets_per_s", "data packets", "1/s"), lambda t: t.segments),
+)
+"""Numbers per second of an endless flow."""
+
+_Row = Callable[[dict[str, Any]], tuple[float, float]]
+
+LINK: tuple[tuple[Measure, _Row], ...] = (
+    (Measure("utilisation", "utilisation", ""), lambda row: (row["utilisation"] or 0.0, 1)),
+    (Measure("mean_queue_bytes", "mean queue", "bytes"), lambda row: (row["mean_queue_bytes"], 1)),
+    (
+        Measure("dropped_share", "dropped by the queue", ""),
+        lambda row: (
+            row["dropped_buffer_packets"] + row["dropped_early_packets"],
+            row["offered_packets"],
+        ),
+    ),
+    (
+        Measure("lost_share", "lost by the loss model", ""),
+        lambda row: (row["dropped_loss_packets"], row["offered_packets"]),
+    ),
+)
+"""Measures of a link, as ratios of totals over runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Result of `compare`: the value of each measure for each sender, with the differences."""
+
+    scenario: Scenario
+    """The scenario before senders were replaced."""
+    version: str
+    """Version of tcpsf."""
+    senders: tuple[str, ...]
+    """The senders. The first one is the baseline of all differences."""
+    workloads: tuple[str, ...]
+    """Workloads whose sender was replaced."""
+    seeds: tuple[int, ...]
+    entries: tuple[Entry, ...]
+    paired: bool
+    """Whether the senders have equal numbers of flows in every run, as equal arrivals cause."""
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row per entry and sender, as `Entry.to_rows` describes them."""
+        import polars as pl
+
+        rows = [row for entry in self.entries for row in entry.to_rows(self.senders)]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One measure of a workload, a size class or a link, for each sender."""
+
+    kind: str
+    """``"flows"``, ``"endless"`` or ``"link"``."""
+    name: str
+    """Name of the workload or link."""
+    size_class: int | None
+    """Number of the size class from 1; ``None`` for the whole workload and for links."""
+    size_bytes: float | None
+    """Mean size of the baseline's completed flows."""
+    measure: Measure
+    values: tuple[stats.Estimate | None, ...]
+    """The value of each sender."""
+    differences: tuple[paired.Difference | None, ...]
+    """The difference of each sender from the first one; ``None`` for the first."""
+    p_values: tuple[float | None, ...] = ()
+    """P-values of differences of zero (`paired.p_value`)."""
+    adjusted: tuple[float | None, ...] = ()
+    """The p-values, adjusted for all entries of the comparison (Holm)."""
+
+    def is_significant(self, sender: int) -> bool:
+        """Return whether a sender differs from the first one, at an adjusted 5 % level."""
+        p_value = self.adjusted[sender]
+        return p_value is not None and p_value < SIGNIFICANT
+
+    def to_rows(self, senders: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yield the entry as plain data, one row per sender."""
+        for number, sender in enumerate(senders):
+            difference = self.differences[number]
+            yield {
+                "kind": self.kind,
+                "name": self.name,
+                "class": self.size_class,
+                "size_bytes": self.size_bytes,
+                "measure": self.measure.key,
+                "sender": sender,
+                **_columns("", self.values[number]),
+                **_columns("difference_", difference.absolute if difference else None),
+                **_columns("percent_", difference.percent if difference else None),
+                "p_value": self.p_values[number],
+                "adjusted_p_value": self.adjusted[number],
+                "significant": self.is_significant(number),
+            }
+
+
+def _columns(prefix: str, found: stats.Estimate | None) -> dict[str, float | None]:
+    interval = found and found.interval
+    low, high = interval or (None, None)
+    return {
+        f"{prefix}value": found.value if found else None,
+        f"{prefix}low": low,
+        f"{prefix}high": high,
+    }
+
+
+def compare(
+    scenario: Scenario,
+    *,
+    senders: Sequence[str],
+    workloads: Sequence[str] | None = None,
+    seeds: Sequence[SupportsIndex] = range(1, RUNS + 1),
+    workers: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Comparison:
+    """Simulate ``scenario`` with each sender and compare the results.
+
+    The first sender is the baseline. With a single sender, the baseline is the scenario as it is.
+    ``workloads`` are the names of the workloads whose sender changes (default: all). Raises
+    `ScenarioError` for an unknown workload or sender, and `TcpsfError` for senders or seeds that
+    are listed twice.
+
+    >>> from tcpsf.papers.smart_framing import CLASSIC, FIXED_SIZE, web_scenario
+    >>> web = web_scenario(sender=CLASSIC.sender, duration="5s")
+    >>> found = compare(web, senders=[FIXED_SIZE.sender], workloads=["web"], seeds=[1, 2])
+    >>> [entry.measure.key for entry in found.entries if entry.name == "web"][:2]
+    ['mean_s', 'median_s']
+    """
+    labels = (AS_WRITTEN, *senders) if len(senders) == 1 else tuple(senders)
+    _refuse_repeated("sender", labels)
+    numbers = tuple(checked_seed(seed) for seed in seeds)
+    _refuse_repeated("seed", numbers)
+    changed = _chosen(scenario, workloads)
+    variants = [
+        scenario if label == AS_WRITTEN else with_sender(scenario, label, changed)
+        for label in labels
+    ]
+    jobs = (
+        Job(scenario=variant, seed=seed, fold=SummaryFold)
+        for seed in numbers
+        for variant in variants
+    )
+    collected = [_Arm() for _ in variants]
+    with contextlib.closing(
+        results_of(jobs, runs=len(numbers) * len(variants), workers=workers, progress=progress)
+    ) as results:
+        for at, summary in enumerate(results):
+            collected[at % len(variants)].add(summary)
+    entries = _adjusted(tuple(_entries(scenario, collected)))
+    return Comparison(
+        scenario=scenario,
+        version=collected[0].runs[0].provenance.version,
+        senders=labels,
+        workloads=changed,
+        seeds=numbers,
+        entries=entries,
+        paired=all(arm.flows() == collected[0].flows() for arm in collected),
+    )
+
+
+def with_sender(scenario: Scenario, sender: str, workloads: Sequence[str]) -> Scenario:
+    """Return a scenario in which the flows of some workloads use another sender."""
+    return replace(
+        scenario,
+        workload=tuple(
+            replace(each, sender=sender, senders=None) if each.name in workloads else each
+            for each in scenario.workload
+        ),
+    )
+
+
+def _refuse_repeated(kind: str, listed: Sequence[object]) -> None:
+    if not listed:
+        raise TcpsfError(f"cannot compare: no {kind} is given", hint=f"give at least one {kind}")
+    for at, each in enumerate(listed):
+        if each in listed[:at]:
+            raise TcpsfError(
+                f"cannot compare: {kind} `{each}` is given twice", hint=f"give each {kind} once"
+            )
+
+
+def _chosen(scenario: Scenario, workloads: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of the workloads whose sender changes."""
+    known = [workload.name for workload in scenario.workload]
+    if workloads is None:
+        return tuple(known)
+    for name in workloads:
+        if name not in known:
+            near = nearest(name, known)
+            raise ScenarioError(
+                f"cannot compare: the scenario has no workload `{name}`",
+                hint=f"did you mean `{near}`?" if near else f"workloads: {', '.join(known)}",
+            )
+    _refuse_repeated("workload", workloads)
+    return tuple(workloads)
+
+
+class _Arm:
+    """The runs of one sender, in the order of the seeds."""
+
+    def __init__(self) -> None:
+        self.runs: list[RunSummary] = []
+
+    def add(self, run: RunSummary) -> None:
+        self.runs.append(run)
+
+    def flows(self) -> list[dict[tuple[str, int | None], int]]:
+        """Return the number of flows of each run, by workload and size class."""
+        found = []
+        for run in self.runs:
+            counts: dict[tuple[str, int | None], int] = {}
+            for group, totals in run.groups.items():
+                key = group.workload, group.size_class
+                counts[key] = counts.get(key, 0) + totals.flows
+            found.append(counts)
+        return found
+
+    def classes(self, workload: str) -> set[int]:
+        """Return the numbers of a workload's size classes."""
+        groups = (group for run in self.runs for group in run.groups)
+        return {
+            group.size_class
+            for group in groups
+            if group.workload == workload and group.size_class is not None
+        }
+
+    def totals(self, workload: str, size_class: int | None) -> list[Totals]:
+        """Return the totals of each run: of a size class, or with ``None`` of all flows."""
+
+        def belongs(group: Group) -> bool:
+            return group.workload == workload and size_class in (None, group.size_class)
+
+        return [
+            total(part for group, part in run.groups.items() if belongs(group)) for run in self.runs
+        ]
+
+    def durations_s(self) -> list[float]:
+        """Return the observed time of each run."""
+        return [run.links[0]["duration_s"] for run in self.runs]
+
+
+def _entries(scenario: Scenario, arms: Sequence[_Arm]) -> Iterator[Entry]:
+    for workload in scenario.workload:
+        if isinstance(workload, Greedy):
+            yield from _endless(workload.name, arms)
+            continue
+        classes = set().union(*(arm.classes(workload.name) for arm in arms))
+        for size_class in (None, *sorted(classes)):
+            yield from _flows(workload.name, size_class, arms)
+    for at, link in enumerate(scenario.link):
+        for measure, pair in LINK:
+            runs = [[pair(run.links[at]) for run in arm.runs] for arm in arms]
+            yield _of_ratios("link", link.name, None, None, measure, runs)
+
+
+def _flows(name: str, size_class: int | None, arms: Sequence[_Arm]) -> Iterator[Entry]:
+    """Yield the entries of a workload with finite flows, or of one of its size classes."""
+    runs = [arm.totals(name, size_class) for arm in arms]
+    completed = sum(t.completed for t in runs[0])
+    size = sum(t.completed_bytes for t in runs[0]) / completed if completed else None
+    place = ("flows", name, size_class, size)
+    times = [[(t.sender_ns * 1e-9, t.completed) for t in each] for each in runs]
+    yield _of_ratios(*place, COMPLETION, times)
+    for measure, part in QUANTILES:
+        yield _of_quantiles(place, measure, part, runs)
+    for measure, of in PER_FLOW:
+        yield _of_ratios(*place, measure, [[(of(t), t.flows) for t in each] for each in runs])
+
+
+def _endless(name: str, arms: Sequence[_Arm]) -> Iterator[Entry]:
+    """Yield the entries of a workload with endless flows."""
+    runs = [list(zip(arm.totals(name, None), arm.durations_s(), strict=True)) for arm in arms]
+    place = ("endless", name, None, None)
+    sent = [
+        [((t.sent_bytes - t.retransmitted_bytes) * 8e-6, t.flows * seconds) for t, seconds in each]
+        for each in runs
+    ]
+    yield _of_ratios(*place, GOODPUT, sent)
+    for measure, of in PER_SECOND:
+        pairs = [[(of(t), t.flows * seconds) for t, seconds in each] for each in runs]
+        yield _of_ratios(*place, measure, pairs)
+
+
+def _of_ratios(
+    kind: str,
+    name: str,
+    size_class: int | None,
+    size_bytes: float | None,
+    measure: Measure,
+    runs: Sequence[paired.Pairs],
+) -> Entry:
+    """Return the entry of a ratio of totals; ``runs`` has a pair per run, for each sender."""
+    first, *others = runs
+    return Entry(
+        kind=kind,
+        name=name,
+        size_class=size_class,
+        size_bytes=size_bytes,
+        measure=measure,
+        values=tuple(
+            stats.ratio([a for a, _ in each], [b for _, b in each], possible=stats.POSITIVE)
+            for each in runs
+        ),
+        differences=(None, *(paired.ratios(first, each) for each in others)),
+    )
+
+
+def _of_quantiles(
+    place: tuple[str, str, int | None, float | None],
+    measure: Measure,
+    part: float,
+    runs: Sequence[Sequence[Totals]],
+) -> Entry:
+    """Return the entry of a percentile of completion times."""
+    kind, name, size_class, size_bytes = place
+    times = [[totals.times for totals in each] for each in runs]
+    enough = all(sum(map(len, each)) * (1.0 - part) >= BEYOND for each in times)
+    first, *others = times
+    return Entry(
+        kind=kind,
+        name=name,
+        size_class=size_class,
+        size_bytes=size_bytes,
+        measure=measure,
+        values=tuple(stats.quantile(each, part) if enough else None for each in times),
+        differences=(
+            None,
+            *(paired.quantiles(first, each, part) if enough else None for each in others),
+        ),
+    )
+
+
+def _adjusted(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Add the p-values, also adjusted for all entries together."""
+    p_values = [
+        tuple(
+            paired.p_value(difference.absolute) if difference else None
+            for difference in entry.differences
+        )
+        for entry in entries
+    ]
+    adjusted = iter(paired.holm([p_value for each in p_values for p_value in each]))
+    return tuple(
+        replace(entry, p_values=each, adjusted=tuple(next(adjusted) for _ in each))
+        for entry, each in zip(entries, p_values, strict=True)
+    )
