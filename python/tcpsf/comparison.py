@@ -40,7 +40,7 @@ the true value in 91 % of the cases.
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class ComparedMeasure:
     """A quantity that is compared."""
 
     key: str
@@ -49,51 +49,60 @@ class Measure:
     """Unit of the values; ``""`` for numbers per flow."""
 
 
-COMPLETION = Measure("mean_s", "mean", "s")
+COMPLETION = ComparedMeasure("mean_s", "mean", "s")
 QUANTILES = (
-    (Measure("median_s", "median", "s"), 0.5),
-    (Measure("p95_s", "p95", "s"), 0.95),
-    (Measure("p99_s", "p99", "s"), 0.99),
-    (Measure("p999_s", "p99.9", "s"), 0.999),
+    (ComparedMeasure("median_s", "median", "s"), 0.5),
+    (ComparedMeasure("p95_s", "p95", "s"), 0.95),
+    (ComparedMeasure("p99_s", "p99", "s"), 0.99),
+    (ComparedMeasure("p999_s", "p99.9", "s"), 0.999),
 )
 """Percentiles of the completion time at the sender."""
 
 _Sum = Callable[[Totals], float]
 
-PER_FLOW: tuple[tuple[Measure, _Sum], ...] = (
-    (Measure("fast_retransmits_per_flow", "fast retransmits", ""), lambda t: t.fast_retransmits),
-    (Measure("timeouts_per_flow", "timeouts", ""), lambda t: t.timeouts),
-    (Measure("syn_timeouts_per_flow", "SYN timeouts", ""), lambda t: t.syn_timeouts),
-    (Measure("packets_per_flow", "data packets", ""), lambda t: t.segments),
-    (Measure("sent_bytes_per_flow", "payload sent", "bytes"), lambda t: t.sent_bytes),
-    (Measure("unfinished_per_flow", "unfinished", ""), lambda t: t.flows - t.completed),
+PER_FLOW: tuple[tuple[ComparedMeasure, _Sum], ...] = (
+    (
+        ComparedMeasure("fast_retransmits_per_flow", "fast retransmits", ""),
+        lambda t: t.fast_retransmits,
+    ),
+    (ComparedMeasure("timeouts_per_flow", "timeouts", ""), lambda t: t.timeouts),
+    (ComparedMeasure("syn_timeouts_per_flow", "SYN timeouts", ""), lambda t: t.syn_timeouts),
+    (ComparedMeasure("packets_per_flow", "data packets", ""), lambda t: t.segments),
+    (ComparedMeasure("sent_bytes_per_flow", "payload sent", "bytes"), lambda t: t.sent_bytes),
+    (ComparedMeasure("unfinished_per_flow", "unfinished", ""), lambda t: t.flows - t.completed),
 )
 """Numbers per flow of a workload, as ratios of totals."""
 
-GOODPUT = Measure("goodput_mbps", "goodput", "Mb/s")
+GOODPUT = ComparedMeasure("goodput_mbps", "goodput", "Mb/s")
 """Payload of an endless flow per second, without retransmissions."""
 
-PER_SECOND: tuple[tuple[Measure, _Sum], ...] = (
-    (Measure("fast_retransmits_per_s", "fast retransmits", "1/s"), lambda t: t.fast_retransmits),
-    (Measure("timeouts_per_s", "timeouts", "1/s"), lambda t: t.timeouts),
-    (Measure("packets_per_s", "data packets", "1/s"), lambda t: t.segments),
+PER_SECOND: tuple[tuple[ComparedMeasure, _Sum], ...] = (
+    (
+        ComparedMeasure("fast_retransmits_per_s", "fast retransmits", "1/s"),
+        lambda t: t.fast_retransmits,
+    ),
+    (ComparedMeasure("timeouts_per_s", "timeouts", "1/s"), lambda t: t.timeouts),
+    (ComparedMeasure("packets_per_s", "data packets", "1/s"), lambda t: t.segments),
 )
 """Numbers per second of an endless flow."""
 
 _Row = Callable[[dict[str, Any]], tuple[float, float]]
 
-LINK: tuple[tuple[Measure, _Row], ...] = (
-    (Measure("utilisation", "utilisation", ""), lambda row: (row["utilisation"] or 0.0, 1)),
-    (Measure("mean_queue_bytes", "mean queue", "bytes"), lambda row: (row["mean_queue_bytes"], 1)),
+LINK: tuple[tuple[ComparedMeasure, _Row], ...] = (
+    (ComparedMeasure("utilisation", "utilisation", ""), lambda row: (row["utilisation"] or 0.0, 1)),
     (
-        Measure("dropped_share", "dropped by the queue", ""),
+        ComparedMeasure("mean_queue_bytes", "mean queue", "bytes"),
+        lambda row: (row["mean_queue_bytes"], 1),
+    ),
+    (
+        ComparedMeasure("dropped_share", "dropped by the queue", ""),
         lambda row: (
             row["dropped_buffer_packets"] + row["dropped_early_packets"],
             row["offered_packets"],
         ),
     ),
     (
-        Measure("lost_share", "lost by the loss model", ""),
+        ComparedMeasure("lost_share", "lost by the loss model", ""),
         lambda row: (row["dropped_loss_packets"], row["offered_packets"]),
     ),
 )
@@ -113,12 +122,12 @@ class Comparison:
     workloads: tuple[str, ...]
     """Workloads whose sender was replaced."""
     seeds: tuple[int, ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[ComparisonEntry, ...]
     paired: bool
     """Whether the senders have equal numbers of flows in every run, as equal arrivals cause."""
 
     def to_frame(self) -> pl.DataFrame:
-        """Return one row per entry and sender, as `Entry.to_rows` describes them."""
+        """Return one row per entry and sender, as `ComparisonEntry.to_rows` describes them."""
         import polars as pl
 
         rows = [row for entry in self.entries for row in entry.to_rows(self.senders)]
@@ -126,7 +135,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ComparisonEntry:
     """One measure of a workload, a size class or a link, for each sender."""
 
     kind: str
@@ -137,7 +146,7 @@ class Entry:
     """Number of the size class from 1; ``None`` for the whole workload and for links."""
     size_bytes: float | None
     """Mean size of the baseline's completed flows."""
-    measure: Measure
+    measure: ComparedMeasure
     values: tuple[stats.Estimate | None, ...]
     """The value of each sender."""
     differences: tuple[paired.Difference | None, ...]
@@ -317,7 +326,7 @@ class _Arm:
         return [run.links[0]["duration_s"] for run in self.runs]
 
 
-def _entries(scenario: Scenario, arms: Sequence[_Arm]) -> Iterator[Entry]:
+def _entries(scenario: Scenario, arms: Sequence[_Arm]) -> Iterator[ComparisonEntry]:
     for workload in scenario.workload:
         if isinstance(workload, Greedy):
             yield from _endless(workload.name, arms)
@@ -331,7 +340,7 @@ def _entries(scenario: Scenario, arms: Sequence[_Arm]) -> Iterator[Entry]:
             yield _of_ratios("link", link.name, None, None, measure, runs)
 
 
-def _flows(name: str, size_class: int | None, arms: Sequence[_Arm]) -> Iterator[Entry]:
+def _flows(name: str, size_class: int | None, arms: Sequence[_Arm]) -> Iterator[ComparisonEntry]:
     """Yield the entries of a workload with finite flows, or of one of its size classes."""
     runs = [arm.totals(name, size_class) for arm in arms]
     completed = sum(t.completed for t in runs[0])
@@ -345,7 +354,7 @@ def _flows(name: str, size_class: int | None, arms: Sequence[_Arm]) -> Iterator[
         yield _of_ratios(*place, measure, [[(of(t), t.flows) for t in each] for each in runs])
 
 
-def _endless(name: str, arms: Sequence[_Arm]) -> Iterator[Entry]:
+def _endless(name: str, arms: Sequence[_Arm]) -> Iterator[ComparisonEntry]:
     """Yield the entries of a workload with endless flows."""
     runs = [list(zip(arm.totals(name, None), arm.durations_s(), strict=True)) for arm in arms]
     place = ("endless", name, None, None)
@@ -364,12 +373,12 @@ def _of_ratios(
     name: str,
     size_class: int | None,
     size_bytes: float | None,
-    measure: Measure,
+    measure: ComparedMeasure,
     runs: Sequence[paired.Pairs],
-) -> Entry:
+) -> ComparisonEntry:
     """Return the entry of a ratio of totals; ``runs`` has a pair per run, for each sender."""
     first, *others = runs
-    return Entry(
+    return ComparisonEntry(
         kind=kind,
         name=name,
         size_class=size_class,
@@ -385,16 +394,16 @@ def _of_ratios(
 
 def _of_quantiles(
     place: tuple[str, str, int | None, float | None],
-    measure: Measure,
+    measure: ComparedMeasure,
     part: float,
     runs: Sequence[Sequence[Totals]],
-) -> Entry:
+) -> ComparisonEntry:
     """Return the entry of a percentile of completion times."""
     kind, name, size_class, size_bytes = place
     times = [[totals.times for totals in each] for each in runs]
     enough = all(sum(map(len, each)) * (1.0 - part) >= BEYOND for each in times)
     first, *others = times
-    return Entry(
+    return ComparisonEntry(
         kind=kind,
         name=name,
         size_class=size_class,
@@ -408,7 +417,7 @@ def _of_quantiles(
     )
 
 
-def _adjusted(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+def _adjusted(entries: Sequence[ComparisonEntry]) -> tuple[ComparisonEntry, ...]:
     """Add the p-values, also adjusted for all entries together."""
     p_values = [
         tuple(

@@ -46,7 +46,9 @@ def item(head: str, content: str) -> str:
     rate: text
         Transmission rate.
     """
-    lines = textwrap.wrap(content, 80, initial_indent="    ", subsequent_indent="    ")
+    lines = textwrap.wrap(
+        " ".join(content.split()), 80, initial_indent="    ", subsequent_indent="    "
+    )
     return "\n".join([head, *lines])
 
 

@@ -12,7 +12,7 @@ from tcpsf.cli.output import MARK, print_result, put_json, results_folder
 from tcpsf.cli.progress import bar
 from tcpsf.comparison import Comparison, compare
 from tcpsf.errors import ScenarioError
-from tcpsf.report import comparison as report
+from tcpsf.report import comparison_output as report
 from tcpsf.runs import checked_seed
 
 

@@ -8,7 +8,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from tcpsf import text
-from tcpsf.cli.files import refuse_if_taken, writing
+from tcpsf.cli.file_checks import refuse_if_taken, writing
 from tcpsf.cli.output import print_message, print_result
 from tcpsf.errors import TcpsfError, nearest
 from tcpsf.staging import partial_file

@@ -16,7 +16,7 @@ Schema = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class KeyMeaning:
     """A key, or a table of keys."""
 
     path: str
@@ -29,11 +29,11 @@ class Key:
     default: Any
     """Its default; ``None`` if it has none."""
     required: bool
-    keys: tuple[Key, ...]
+    keys: tuple[KeyMeaning, ...]
     """The keys of a table; empty for a value."""
 
 
-def find(path: str) -> tuple[Key, ...]:
+def find(path: str) -> tuple[KeyMeaning, ...]:
     """Return the keys at a path: several if tables of different kinds have the key.
 
     The path has the keys joined by dots. A name or index of an entry, as in ``link.bottleneck.rate``
@@ -46,8 +46,8 @@ def find(path: str) -> tuple[Key, ...]:
     True
     """
     schema = json_schema()
-    definitions = schema["$defs"]
-    places = [_Place("", None, {"$ref": schema["$ref"]}, required=True)]
+    definitions = schema.get("$defs", {})
+    places = [_Place("", None, schema, required=True)]
     parts = [part for part in path.split(".") if part]
     at = 0
     while at < len(parts):
@@ -96,14 +96,14 @@ class _Place:
         for kind, table in self.tables(definitions):
             for name, schema in table["properties"].items():
                 path = f"{self.path}.{name}" if self.path else name
-                required = name in table["required"]
+                required = name in table.get("required", ())
                 yield _Place(path, kind or self.variant, schema, required)
 
-    def key(self, definitions: Schema, *, deep: bool = True) -> Key:
+    def key(self, definitions: Schema, *, deep: bool = True) -> KeyMeaning:
         children = self.children(definitions) if deep else iter(())
         own = [self.schema.get("description")]
         tables = [table.get("description") for _, table in self.tables(definitions)]
-        return Key(
+        return KeyMeaning(
             path=self.path,
             variant=self.variant,
             type=_type(self.schema, definitions),
@@ -127,16 +127,16 @@ def _alternatives(schema: Schema, definitions: Schema) -> Iterator[Schema]:
         yield schema
 
 
-def _merged(keys: Sequence[Key]) -> Iterator[Key]:
+def _merged(keys: Sequence[KeyMeaning]) -> Iterator[KeyMeaning]:
     """Yield keys that several kinds of a table share only once."""
-    seen: dict[tuple[str, str], list[Key]] = {}
+    seen: dict[tuple[str, str], list[KeyMeaning]] = {}
     for key in keys:
         seen.setdefault((key.path, key.text), []).append(key)
     for same in seen.values():
         first = same[0]
         variants = {key.variant for key in same}
         variant = first.variant if len(variants) == 1 else None
-        yield Key(
+        yield KeyMeaning(
             path=first.path,
             variant=variant,
             type=" or ".join(dict.fromkeys(key.type for key in same)),
