@@ -208,8 +208,8 @@ impl SenderPolicy {
         }
     }
 
-    /// Returns whether consecutive expiries back off the retransmission timer, which here also
-    /// measures retransmissions.
+    /// Returns whether each further expiry doubles the retransmission timeout (RFC 6298 §5.5). Only
+    /// TCP Santa Cruz with `backoff=none` keeps it, and then takes RTT samples of retransmissions.
     pub fn backs_off(&self) -> bool {
         !matches!(self.congestion, Congestion::SantaCruz(target) if target.reading().back_off == BackOff::None)
     }
