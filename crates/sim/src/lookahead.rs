@@ -176,18 +176,16 @@ impl LookAhead {
     ) {
         let name = flow.name_packet();
         let network = &mut shared.network;
-        let is_accepted = match self.return_links[usize::from(flow.workload)] {
-            Some(ReturnLink::WithRate) => {
-                if at > self.warm_up {
-                    self.pass_warm_up(network, hop.link);
-                }
-                let packet = hop.packet(slot, name, segment);
-                network.send(at, hop.link, packet, Duration::ZERO).is_accepted()
+        let return_link = self.return_links[usize::from(flow.workload)];
+        let is_accepted = if let Some(ReturnLink::WithRate) = return_link {
+            if at > self.warm_up {
+                self.pass_warm_up(network, hop.link);
             }
-            _ => {
-                network.offer_ahead(at, hop.link, hop.packet(slot, name, segment));
-                true
-            }
+            let packet = hop.packet(slot, name, segment);
+            network.send(at, hop.link, packet, Duration::ZERO).is_accepted()
+        } else {
+            network.offer_ahead(at, hop.link, hop.packet(slot, name, segment));
+            true
         };
         flow.in_network += u32::from(is_accepted);
     }

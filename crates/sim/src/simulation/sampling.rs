@@ -12,7 +12,7 @@ impl Simulation {
         let Some(plan) = &self.context.shared.plan.samples else { return };
         let now = self.context.shared.now;
         let mut push = |object, quantity, value| {
-            self.context.shared.recorder.sample(now, object, quantity, value)
+            self.context.shared.recorder.sample(now, object, quantity, value);
         };
         for &link in &plan.links {
             let queue = self.context.shared.network.queue(link, self.context.shared.now);
