@@ -288,14 +288,7 @@ impl Compared {
                 }
             }
             Op::Ack { segments, bytes } => self.acknowledge(segments, bytes)?,
-            Op::SackSegments { first, count } => {
-                let reported: Vec<_> =
-                    plain.segments.iter().skip(first).take(count).copied().collect();
-                if let (Some(from), Some(to)) = (reported.first(), reported.last()) {
-                    let block = SeqRange::new(from.seq, to.end()).unwrap();
-                    prop_assert_eq!(board.sack(block), plain.sack(block));
-                }
-            }
+            Op::SackSegments { first, count } => self.report(first, count)?,
             Op::SackBytes { start, len } => {
                 let block = SeqRange::new(*una + start, *una + start + len).unwrap();
                 prop_assert_eq!(board.sack(block), plain.sack(block));
@@ -349,6 +342,17 @@ impl Compared {
         prop_assert_eq!(acked, plain.ack(ack));
         prop_assert_eq!(acked.bytes, ack.distance_from(*una));
         *una = ack;
+        Ok(())
+    }
+
+    /// Reports a number of segments from the one with the index `first`.
+    fn report(&mut self, first: usize, count: usize) -> Result<(), TestCaseError> {
+        let Self { board, plain, .. } = self;
+        let reported: Vec<_> = plain.segments.iter().skip(first).take(count).copied().collect();
+        if let (Some(from), Some(to)) = (reported.first(), reported.last()) {
+            let block = SeqRange::new(from.seq, to.end()).unwrap();
+            prop_assert_eq!(board.sack(block), plain.sack(block));
+        }
         Ok(())
     }
 
