@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from tcpsf.cli.options import FOLDER, as_json, force, out, pcap, seed, settings, workers
+from tcpsf.cli.options import FOLDER, Command, as_json, force, out, pcap, seed, settings, workers
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=FOLDER, metavar="FILE.toml")
 @seed
 @click.option(
@@ -43,7 +43,7 @@ def sim(**arguments: Any) -> None:
     command(**arguments)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=FOLDER, metavar="FILE.toml")
 @click.option(
     "--sender",
@@ -86,7 +86,7 @@ def compare(**arguments: Any) -> None:
     command(**arguments)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("files", type=FOLDER, nargs=-1, required=True, metavar="FILE.toml...")
 @settings
 def check(**arguments: Any) -> None:
@@ -99,7 +99,7 @@ def check(**arguments: Any) -> None:
     command(**arguments)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("key", default="", metavar="[KEY]")
 def explain(key: str) -> None:
     """Explain a key of scenario files, e.g. link.buffer, and list the keys below it.
@@ -111,7 +111,7 @@ def explain(key: str) -> None:
     command(key=key)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("name", required=False, metavar="[NAME]")
 def examples(name: str | None) -> None:
     """List the example scenarios, or print one of them."""
@@ -120,7 +120,7 @@ def examples(name: str | None) -> None:
     show(name=name)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=FOLDER, metavar="FILE.toml")
 @click.option(
     "--example",

@@ -41,7 +41,7 @@ def find(path: str) -> tuple[KeyMeaning, ...]:
     unknown key.
 
     >>> [key.text for key in find("tcp.mss")]
-    ['Maximum segment size, payload bytes.']
+    ['Maximum segment size: payload bytes of a full-sized segment.']
     >>> find("workload.web.load") == find("workload.load")
     True
     """
