@@ -9,9 +9,9 @@ changes, and nothing else. Arrivals, flow sizes and random losses depend on the 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 from tcpsf import paired, stats
 from tcpsf.errors import ScenarioError, TcpsfError, nearest
@@ -326,6 +326,51 @@ class _Arm:
         return [run.links[0]["duration_s"] for run in self.runs]
 
 
+class _Subject(NamedTuple):
+    """The subject of an entry, with the names of its fields."""
+
+    kind: str
+    name: str
+    size_class: int | None = None
+    size_bytes: float | None = None
+
+    def entry(
+        self,
+        measure: ComparedMeasure,
+        values: Iterable[stats.Estimate | None],
+        differences: Iterable[paired.Difference | None],
+    ) -> ComparisonEntry:
+        """Return an entry. ``differences`` are those of each sender after the first."""
+        return ComparisonEntry(
+            **self._asdict(),
+            measure=measure,
+            values=tuple(values),
+            differences=(None, *differences),
+        )
+
+    def ratio(self, measure: ComparedMeasure, runs: Sequence[paired.Pairs]) -> ComparisonEntry:
+        """Return the entry of a ratio of totals; ``runs`` has a pair per run, for each sender."""
+        first, *others = runs
+        values = (
+            stats.ratio([a for a, _ in each], [b for _, b in each], possible=stats.POSITIVE)
+            for each in runs
+        )
+        return self.entry(measure, values, (paired.ratios(first, each) for each in others))
+
+    def quantile(
+        self, measure: ComparedMeasure, part: float, times: Sequence[paired.Times]
+    ) -> ComparisonEntry:
+        """Return the entry of a percentile; ``times`` has the times of each run and sender."""
+        if any(sum(map(len, each)) * (1.0 - part) < BEYOND for each in times):
+            return self.entry(measure, (None for _ in times), (None for _ in times[1:]))
+        values = [stats.quantile(each, part) for each in times]
+        differences = (
+            paired.quantiles(times[0], each, values[0], value)
+            for each, value in zip(times[1:], values[1:], strict=True)
+        )
+        return self.entry(measure, values, differences)
+
+
 def _entries(scenario: Scenario, arms: Sequence[_Arm]) -> Iterator[ComparisonEntry]:
     for workload in scenario.workload:
         if isinstance(workload, Greedy):
@@ -337,7 +382,7 @@ def _entries(scenario: Scenario, arms: Sequence[_Arm]) -> Iterator[ComparisonEnt
     for at, link in enumerate(scenario.link):
         for measure, pair in LINK:
             runs = [[pair(run.links[at]) for run in arm.runs] for arm in arms]
-            yield _of_ratios("link", link.name, None, None, measure, runs)
+            yield _Subject("link", link.name).ratio(measure, runs)
 
 
 def _flows(name: str, size_class: int | None, arms: Sequence[_Arm]) -> Iterator[ComparisonEntry]:
@@ -345,76 +390,30 @@ def _flows(name: str, size_class: int | None, arms: Sequence[_Arm]) -> Iterator[
     runs = [arm.totals(name, size_class) for arm in arms]
     completed = sum(t.completed for t in runs[0])
     size = sum(t.completed_bytes for t in runs[0]) / completed if completed else None
-    place = ("flows", name, size_class, size)
-    times = [[(t.sender_ns * 1e-9, t.completed) for t in each] for each in runs]
-    yield _of_ratios(*place, COMPLETION, times)
+    subject = _Subject("flows", name, size_class, size)
+    yield subject.ratio(
+        COMPLETION, [[(t.sender_ns * 1e-9, t.completed) for t in each] for each in runs]
+    )
+    times = [[totals.times for totals in each] for each in runs]
     for measure, part in QUANTILES:
-        yield _of_quantiles(place, measure, part, runs)
+        yield subject.quantile(measure, part, times)
     for measure, of in PER_FLOW:
-        yield _of_ratios(*place, measure, [[(of(t), t.flows) for t in each] for each in runs])
+        yield subject.ratio(measure, [[(of(t), t.flows) for t in each] for each in runs])
 
 
 def _endless(name: str, arms: Sequence[_Arm]) -> Iterator[ComparisonEntry]:
     """Yield the entries of a workload with endless flows."""
     runs = [list(zip(arm.totals(name, None), arm.durations_s(), strict=True)) for arm in arms]
-    place = ("endless", name, None, None)
+    subject = _Subject("endless", name)
     sent = [
         [((t.sent_bytes - t.retransmitted_bytes) * 8e-6, t.flows * seconds) for t, seconds in each]
         for each in runs
     ]
-    yield _of_ratios(*place, GOODPUT, sent)
+    yield subject.ratio(GOODPUT, sent)
     for measure, of in PER_SECOND:
-        pairs = [[(of(t), t.flows * seconds) for t, seconds in each] for each in runs]
-        yield _of_ratios(*place, measure, pairs)
-
-
-def _of_ratios(
-    kind: str,
-    name: str,
-    size_class: int | None,
-    size_bytes: float | None,
-    measure: ComparedMeasure,
-    runs: Sequence[paired.Pairs],
-) -> ComparisonEntry:
-    """Return the entry of a ratio of totals; ``runs`` has a pair per run, for each sender."""
-    first, *others = runs
-    return ComparisonEntry(
-        kind=kind,
-        name=name,
-        size_class=size_class,
-        size_bytes=size_bytes,
-        measure=measure,
-        values=tuple(
-            stats.ratio([a for a, _ in each], [b for _, b in each], possible=stats.POSITIVE)
-            for each in runs
-        ),
-        differences=(None, *(paired.ratios(first, each) for each in others)),
-    )
-
-
-def _of_quantiles(
-    place: tuple[str, str, int | None, float | None],
-    measure: ComparedMeasure,
-    part: float,
-    runs: Sequence[Sequence[Totals]],
-) -> ComparisonEntry:
-    """Return the entry of a percentile of completion times."""
-    kind, name, size_class, size_bytes = place
-    times = [[totals.times for totals in each] for each in runs]
-    enough = all(sum(map(len, each)) * (1.0 - part) >= BEYOND for each in times)
-    first, *others = times
-    return ComparisonEntry(
-        kind=kind,
-        name=name,
-        size_class=size_class,
-        size_bytes=size_bytes,
-        measure=measure,
-        values=tuple(stats.quantile(each, part) if enough else None for each in times),
-        differences=(
-            None,
-            *(paired.quantiles(first, each, part) if enough else None for each in others),
-        ),
-    )
+        yield subject.ratio(
+            measure, [[(of(t), t.flows * seconds) for t, seconds in each] for each in runs]
+        )
 
 
 def _adjusted(entries: Sequence[ComparisonEntry]) -> tuple[ComparisonEntry, ...]:

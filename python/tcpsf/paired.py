@@ -18,7 +18,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tcpsf import stats
 from tcpsf.distribution import Distribution
 from tcpsf.intervals import Apart, Over, Same, Student, t_cdf
 from tcpsf.stats import Estimate
@@ -47,10 +46,10 @@ def ratios(first: Pairs, second: Pairs) -> Difference | None:
     (Estimate(value=2.0, spread=Same(), runs=2), 80)
     """
     runs = len(first)
-    one, other = _ratio(first, None), _ratio(second, None)
+    (one, *without_one), (other, *without_other) = _ratios(first), _ratios(second)
     if one is None or other is None:
         return None
-    without = [(_ratio(first, each), _ratio(second, each)) for each in range(runs)]
+    without = zip(without_one, without_other, strict=True)
     known = [(a, b) for a, b in without if a is not None and b is not None]
     if runs < 2 or len(known) < runs:
         known = []
@@ -62,11 +61,11 @@ def ratios(first: Pairs, second: Pairs) -> Difference | None:
     return Difference(absolute, percent)
 
 
-def _ratio(runs: Pairs, omitted: int | None) -> float | None:
-    """Return the ratio of the totals of all runs except one."""
-    kept = [pair for at, pair in enumerate(runs) if at != omitted]
-    below = math.fsum(b for _, b in kept)
-    return math.fsum(a for a, _ in kept) / below if below > 0 else None
+def _ratios(runs: Pairs) -> list[float | None]:
+    """Return the ratio of the totals of all runs, and then those without each of the runs."""
+    above = math.fsum(a for a, _ in runs)
+    below = math.fsum(b for _, b in runs)
+    return [(above - a) / (below - b) if below - b > 0 else None for a, b in ((0.0, 0.0), *runs)]
 
 
 def _percent(one: float, other: float) -> float:
@@ -85,20 +84,26 @@ def _jackknife(value: float, without: Sequence[float], runs: int) -> Estimate:
     return Estimate(value, Student(math.sqrt(squares * (runs - 1) / runs), runs - 1), runs)
 
 
+Times = Sequence[Distribution]
+"""Completion times of each run."""
+
+
 def quantiles(
-    first: Sequence[Distribution], second: Sequence[Distribution], part: float
+    first: Times, second: Times, one: Estimate | None, other: Estimate | None
 ) -> Difference | None:
-    """Compare the quantile ``part`` of the times of all runs, in seconds.
+    """Compare a quantile of the times of all runs, in seconds.
 
-    ``None`` if one of the senders has no times.
+    ``one`` and ``other`` are the quantiles of ``first`` and ``second`` (`stats.quantile`). ``None``
+    if one of the senders has no times.
 
+    >>> from tcpsf import stats
     >>> second = 1_000_000_000
-    >>> one = [Distribution([k * second, 2 * k * second]) for k in (1, 2, 3)]
-    >>> found = quantiles(one, one, 0.5)
+    >>> times = [Distribution([k * second, 2 * k * second]) for k in (1, 2, 3)]
+    >>> median = stats.quantile(times, 0.5)
+    >>> found = quantiles(times, times, median, median)
     >>> found.absolute.value, found.percent.value, p_value(found.absolute)
     (0.0, 0.0, 1.0)
     """
-    one, other = stats.quantile(first, part), stats.quantile(second, part)
     if one is None or other is None:
         return None
     correlation = _correlation(first, one.value, second, other.value)
@@ -123,9 +128,7 @@ def _apart(one: Estimate, other: Estimate, correlation: float) -> Estimate:
     return Estimate(value, Apart(*ends, correlation), one.runs)
 
 
-def _correlation(
-    first: Sequence[Distribution], one: float, second: Sequence[Distribution], other: float
-) -> float:
+def _correlation(first: Times, one: float, second: Times, other: float) -> float:
     """Correlation over the pairs of runs of the numbers of times up to each quantile.
 
     Each number is taken relative to its expectation, the run's share of all times.
@@ -137,7 +140,7 @@ def _correlation(
     )
 
 
-def _residuals(runs: Sequence[Distribution], seconds: float) -> list[float]:
+def _residuals(runs: Times, seconds: float) -> list[float]:
     # A time that equals the quantile counts. The next representable time does not.
     counts = [run.below(math.nextafter(seconds, math.inf)) for run in runs]
     sizes = [len(run) for run in runs]

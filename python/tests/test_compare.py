@@ -28,6 +28,10 @@ SECOND = 1_000_000_000
 # ---- statistics
 
 
+def medians(one: list[Distribution], other: list[Distribution]) -> paired.Difference | None:
+    return paired.quantiles(one, other, stats.quantile(one, 0.5), stats.quantile(other, 0.5))
+
+
 def test_difference_of_means_of_equal_weights_is_the_paired_t_test() -> None:
     one, other = [2.0, 3.0, 5.0, 4.0], [2.5, 3.2, 6.0, 4.1]
     found = paired.ratios([(x, 1) for x in one], [(y, 1) for y in other])
@@ -59,7 +63,7 @@ def test_one_run_gives_values_without_uncertainty() -> None:
     assert found.absolute == Estimate(1.0, None, 1)
     assert paired.p_value(found.absolute) is None
     times = [Distribution([SECOND, 2 * SECOND])]
-    median = paired.quantiles(times, times, 0.5)
+    median = medians(times, times)
     assert median is not None
     assert (median.absolute.interval, paired.p_value(median.absolute)) == (None, None)
 
@@ -77,8 +81,8 @@ def evenly_spaced(shift_s: float, effects: Sequence[int]) -> list[Distribution]:
 def test_difference_of_percentiles_uses_what_pairs_have_in_common() -> None:
     effects = (-8, 4, 3, -6, 10, 2, -5, 0)
     one, other = evenly_spaced(0.0, effects), evenly_spaced(1.0, effects)
-    pairs = paired.quantiles(one, other, 0.5)
-    mixed = paired.quantiles(one, other[::-1], 0.5)
+    pairs = medians(one, other)
+    mixed = medians(one, other[::-1])
     assert pairs is not None
     assert mixed is not None
     assert pairs.absolute.value == pytest.approx(1.0, abs=0.02)
@@ -92,7 +96,7 @@ def test_difference_of_percentiles_uses_what_pairs_have_in_common() -> None:
 def test_difference_of_percentiles_of_independent_runs_adds_variances() -> None:
     one = evenly_spaced(0.0, (-8, 4, 3, -6, 10, 2, -5, 0))
     other = evenly_spaced(1.0, (5, 5, -5, 5, 5, -5, -5, -5))
-    found = paired.quantiles(one, other, 0.5)
+    found = medians(one, other)
     assert found is not None
     halves = [
         (each.high - each.low) / 2.0
