@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import click
 
 from tcpsf.cli.app import app
-from tcpsf.cli.output import fill_standard_streams, one_line, plain_output, print_message
+from tcpsf.cli.output import fill_standard_streams, plain_output, print_error, print_message
 from tcpsf.cli.signals import WORDS, ending
 from tcpsf.errors import TcpsfError
 
@@ -43,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as answered:  # --help and --version
         return answered.exit_code
     except TcpsfError as error:
-        return _complain(str(error), error.hint, error.status)
+        print_error(str(error), error.hint)
+        return error.status
     except click.exceptions.NoArgsIsHelpError as error:
         print_message(error.format_message())
         return 2
@@ -56,18 +57,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _complain(message: str, hint: str | None, status: int = 2) -> int:
-    print_message(
-        f"error: {one_line(message)}" + ("" if hint is None else f"\nhint: {one_line(hint)}")
-    )
-    return status
-
-
 def _misused(error: click.ClickException) -> int:
     message = error.format_message()
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "tcpsf"
-    return _complain(
+    print_error(
         f"{message[0].lower()}{message[1:].rstrip('.')}",
         f"`{command} --help` lists commands and options",
     )
+    return 2

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from tcpsf.cli import scenario_file
-from tcpsf.cli.output import print_message, print_result
+from tcpsf.cli.output import print_error, print_result
 from tcpsf.errors import ScenarioError
 from tcpsf.runs import check
 from tcpsf.scenario import Greedy, Poisson, Scenario
@@ -20,15 +20,11 @@ def command(*, files: Sequence[Path], settings: Sequence[str]) -> None:
     for file in files:
         try:
             scenario = scenario_file.read(file, settings)
-            try:
+            with scenario_file.simulating(file):
                 check(scenario)
-            except ScenarioError as error:
-                raise ScenarioError(f"cannot simulate `{file}`: {error}", hint=error.hint) from None
         except ScenarioError as error:
             failed += 1
-            print_message(f"error: {error}")
-            if error.hint:
-                print_message(f"hint: {error.hint}")
+            print_error(str(error), error.hint)
         else:
             print_result(f"{file}: valid\n{_contents(scenario)}")
     if failed:

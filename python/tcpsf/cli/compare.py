@@ -11,7 +11,6 @@ from tcpsf.cli import scenario_file
 from tcpsf.cli.output import MARK, print_result, put_json, results_folder
 from tcpsf.cli.progress import bar
 from tcpsf.comparison import Comparison, compare
-from tcpsf.errors import ScenarioError
 from tcpsf.report import comparison_output as report
 from tcpsf.runs import checked_seed
 
@@ -34,18 +33,15 @@ def command(
     scenario = scenario_file.read(file, settings)
     with contextlib.ExitStack() as stack:
         folder = None if out is None else stack.enter_context(results_folder(out, replace=force))
-        try:
-            with bar("simulating") as progress:
-                found = compare(
-                    scenario,
-                    senders=senders,
-                    workloads=workloads or None,
-                    seeds=range(seed, seed + runs),
-                    workers=workers,
-                    progress=progress,
-                )
-        except ScenarioError as error:
-            raise ScenarioError(f"cannot simulate `{file}`: {error}", hint=error.hint) from None
+        with scenario_file.simulating(file), bar("simulating") as progress:
+            found = compare(
+                scenario,
+                senders=senders,
+                workloads=workloads or None,
+                seeds=range(seed, seed + runs),
+                workers=workers,
+                progress=progress,
+            )
         if folder is not None:
             _write(folder, found)
     print_result(

@@ -34,6 +34,20 @@ workers = click.option(
     metavar="N",
     help="Number of parallel runs.  [default: one per core]",
 )
+
+
+def runs(default: int, text: str) -> Option:
+    """Make the option `--runs`."""
+    return click.option(
+        "--runs",
+        type=click.IntRange(min=1),
+        metavar="N",
+        default=default,
+        show_default=True,
+        help=text,
+    )
+
+
 settings = click.option(
     "--set",
     "settings",

@@ -85,6 +85,13 @@ def print_message(text: str) -> None:
         _abandon(sys.stderr)
 
 
+def print_error(message: str, hint: str | None) -> None:
+    """Print an error and its hint to standard error, each on one line."""
+    print_message(
+        f"error: {one_line(message)}" + ("" if hint is None else f"\nhint: {one_line(hint)}")
+    )
+
+
 def _abandon(stream: TextIO) -> None:
     """Discard the buffer of a stream, which Python would otherwise write again at exit."""
     with contextlib.suppress(OSError, ValueError):

@@ -6,20 +6,24 @@ from typing import Any
 
 import click
 
-from tcpsf.cli.options import FOLDER, Command, as_json, force, out, pcap, seed, settings, workers
+from tcpsf.cli.options import (
+    FOLDER,
+    Command,
+    as_json,
+    force,
+    out,
+    pcap,
+    runs,
+    seed,
+    settings,
+    workers,
+)
 
 
 @click.command(cls=Command)
 @click.argument("file", type=FOLDER, metavar="FILE.toml")
 @seed
-@click.option(
-    "--runs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    default=1,
-    show_default=True,
-    help="Number of independent runs.",
-)
+@runs(1, "Number of independent runs.")
 @workers
 @settings
 @as_json
@@ -62,14 +66,7 @@ def sim(**arguments: Any) -> None:
     help="Change the sender of this workload only. May be given several times.  [default: all]",
 )
 @seed
-@click.option(
-    "--runs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    default=16,
-    show_default=True,
-    help="Number of runs of each sender. Runs with the same seed are a pair.",
-)
+@runs(16, "Number of runs of each sender. Runs with the same seed are a pair.")
 @workers
 @settings
 @as_json

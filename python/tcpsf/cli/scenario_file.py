@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tcpsf.cli.output import reason
@@ -21,6 +22,15 @@ def read(file: Path, settings: Sequence[str]) -> Scenario:
     for path, value in parsed(settings).items():
         scenario = changed(scenario, path, value)
     return scenario
+
+
+@contextlib.contextmanager
+def simulating(file: Path) -> Iterator[None]:
+    """Name the file in an error of its scenario that the block raises."""
+    try:
+        yield
+    except ScenarioError as error:
+        raise ScenarioError(f"cannot simulate `{file}`: {error}", hint=error.hint) from None
 
 
 def _from_standard_input() -> Scenario:

@@ -12,7 +12,7 @@ from tcpsf.cli.output import MARK, print_message, print_pieces, print_result, re
 from tcpsf.cli.progress import bar
 from tcpsf.cli.spool import Spool
 from tcpsf.cli.tables import TableWriter
-from tcpsf.errors import ScenarioError, TcpsfError
+from tcpsf.errors import TcpsfError
 from tcpsf.pcap import Pcap, standard_output
 from tcpsf.report import sim_output as report
 from tcpsf.runs import Job, Progress, checked_seed, results_of
@@ -131,14 +131,14 @@ def _simulate(
         return Job(scenario=scenario, seed=seed, fold=fold, pcap=pcap)
 
     jobs = (job(seed) for seed in seeds)
-    try:
-        with contextlib.closing(
+    with (
+        scenario_file.simulating(file),
+        contextlib.closing(
             results_of(jobs, runs=len(seeds), workers=workers, progress=progress)
-        ) as results:
-            for summary in results:
-                take(summary)
-    except ScenarioError as error:
-        raise ScenarioError(f"cannot simulate `{file}`: {error}", hint=error.hint) from None
+        ) as results,
+    ):
+        for summary in results:
+            take(summary)
     if writer is not None:
         writer.finish(seeds)
 
