@@ -69,12 +69,10 @@ def plan_of(exhibits: Sequence[Exhibit], *, seeds: Sequence[int]) -> Plan:
 
 
 def command_of(
-    name: str, *, scale: Scale, seed: int, words: Sequence[str] = (), only: Sequence[str] = ()
+    name: str, *, scale: Scale, seed: int, readings: str = "text", only: Sequence[str] = ()
 ) -> str:
-    """Return the command line that repeats ``tcpsf reproduce name``.
-
-    ``words`` are options of this command alone.
-    """
+    """Return the command line that repeats ``tcpsf reproduce name``."""
+    words = () if readings == "text" else (f"--readings {readings}",)
     some = (f"--only {','.join(only)}",) if only else ()
     return " ".join((f"tcpsf reproduce {name}", f"--{scale.name}", f"--seed {seed}", *words, *some))
 

@@ -148,7 +148,6 @@ def prepare(
     """
     scale = scale_of(scale, SCALES)
     exhibits = chosen(_exhibits(Setting(duration=scale.duration, readings=readings), scale), only)
-    words = () if readings == "text" else (f"--readings {readings}",)
     return Evaluation(
         title="Balanced packet discard: evaluation reproduced",
         subtitle=f"{paper.CITATION}. {READ[readings]}",
@@ -157,7 +156,7 @@ def prepare(
         scale=scale,
         exhibits=exhibits,
         plan=plan_of(exhibits, seeds=seeds_of(seed, scale)),
-        command=command_of("packet-discard", scale=scale, seed=seed, words=words, only=only),
+        command=command_of("packet-discard", scale=scale, seed=seed, readings=readings, only=only),
     )
 
 

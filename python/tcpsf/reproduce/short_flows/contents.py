@@ -139,7 +139,6 @@ def prepare(
         readings=readings, trials=simulated.trials_in(int(scale.duration.removesuffix("s")))
     )
     exhibits = chosen(_exhibits(setting), only)
-    words = () if readings == "text" else (f"--readings {readings}",)
     return Evaluation(
         title="Short TCP transfers: models and simulations reproduced",
         subtitle=f"{paper.CITATION}. {READ[readings]}",
@@ -148,7 +147,7 @@ def prepare(
         scale=scale,
         exhibits=exhibits,
         plan=plan_of(exhibits, seeds=seeds_of(seed, scale)),
-        command=command_of("short-flows", scale=scale, seed=seed, words=words, only=only),
+        command=command_of("short-flows", scale=scale, seed=seed, readings=readings, only=only),
     )
 
 

@@ -182,7 +182,6 @@ def prepare(
         readings=readings,
     )
     exhibits = chosen(_exhibits(setting), only)
-    words = () if readings == "text" else (f"--readings {readings}",)
     return Evaluation(
         title="TCP Smart Framing: evaluation reproduced",
         subtitle=f"{paper.CITATION}; {draft.CITATION}. {READ[readings]}",
@@ -191,7 +190,7 @@ def prepare(
         scale=scale,
         exhibits=exhibits,
         plan=plan_of(exhibits, seeds=seeds_of(seed, scale)),
-        command=command_of("smart-framing", scale=scale, seed=seed, words=words, only=only),
+        command=command_of("smart-framing", scale=scale, seed=seed, readings=readings, only=only),
     )
 
 
