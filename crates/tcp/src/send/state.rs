@@ -126,9 +126,8 @@ impl Sender {
         if self.pipe().is_some() {
             return self.board.pipe_segments();
         }
-        // A duplicate acknowledgment stands for a segment that has left the network. Outside
-        // recovery only Limited Transmit (RFC 3042) sends another segment for it, for the first
-        // two.
+        // Each duplicate acknowledgment shows that a segment has left the network. Outside recovery
+        // only Limited Transmit (RFC 3042) sends another segment for it, for the first two.
         let duplicates = self.policies.detector.duplicates();
         let left = match (self.repair.in_recovery, self.policies.limited_transmit) {
             (true, _) => duplicates,
