@@ -34,8 +34,9 @@ SIGNIFICANT = 0.05
 BEYOND = 25
 """A percentile is reported if at least this number of flows took longer, with each sender.
 
-With fewer flows the intervals are too narrow: with 19 of them, intervals of the difference contained
-the true value in 91 % of the cases.
+With fewer flows, an end of the interval is often the time of the slowest flow. Intervals of
+differences with 19 flows beyond the percentile contained the true value in 95.1 % of 1000 experiments
+(`verification/coverage.py`).
 """
 
 
