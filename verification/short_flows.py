@@ -27,7 +27,6 @@ from pathlib import Path
 from _verdicts import judged
 
 from tcpsf.evaluation.plan import Runs, make
-from tcpsf.evaluation.store import Store
 from tcpsf.models import short_flows as sf
 from tcpsf.papers.short_flows_simulated import TransferPoint
 from tcpsf.report.evaluation_page import page
@@ -37,6 +36,7 @@ from tcpsf.reproduce.short_flows.events import SHOWN as COUNTED
 from tcpsf.reproduce.short_flows.histograms import MODERATE, SEVERE
 from tcpsf.reproduce.short_flows.sweeps import SWEEPS
 from tcpsf.reproduce.short_flows.trials import Setting
+from tcpsf.store import Store
 
 SIGMAS = 4.0
 FIGURES = (*(f"fig-{number}" for number in range(5, 17)), "loss-back")

@@ -17,7 +17,6 @@ from tcpsf import Scenario, ScenarioError, TcpsfError, run, stats
 from tcpsf.evaluation.data import Report, TableCell
 from tcpsf.evaluation.evaluate import evaluate
 from tcpsf.evaluation.plan import Case, Scale, make, plan
-from tcpsf.evaluation.store import Store
 from tcpsf.evaluation.watch import Delay, Delays, Rows
 from tcpsf.papers import santa_cruz as paper
 from tcpsf.report.evaluation_page import page
@@ -34,6 +33,7 @@ from tcpsf.reproduce.santa_cruz import (
 )
 from tcpsf.reproduce.santa_cruz.exhibit_parts import RunQuantities, case, exhibit
 from tcpsf.scenario import Loss, MaskLoss
+from tcpsf.store import Store
 from tcpsf.summary import RunSummary
 
 TINY = Scale("quick", 2, paper.DURATION)

@@ -20,7 +20,6 @@ from tcpsf import Scenario, TcpsfError, _core, run
 from tcpsf.evaluation import judge
 from tcpsf.evaluation.data import Report
 from tcpsf.evaluation.plan import Case, Scale, make, plan
-from tcpsf.evaluation.store import Store, key_of
 from tcpsf.models import packet_discard as model
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
@@ -30,6 +29,7 @@ from tcpsf.reproduce.packet_discard import contents as module
 from tcpsf.reproduce.packet_discard import exhibit_parts as measures
 from tcpsf.reproduce.packet_discard.traces import CURVES, EVERY
 from tcpsf.result import Provenance
+from tcpsf.store import Store, point_of
 from tcpsf.summary import RunSummary
 
 TINY = Scale("quick", 2, "1s")
@@ -225,7 +225,7 @@ def test_watches_are_kept_and_found_again(tmp_path: Path) -> None:
 def test_what_is_watched_is_part_of_a_run_s_name() -> None:
     scenario = networks.network(networks.B, networks.PPD)
     keys = {
-        key_of(scenario, 1, histogram=False, watches=watches)
+        point_of(scenario, histogram=False, watches=watches)
         for watches in ((), (measures.CONNECTIONS,), (measures.CONNECTIONS, CURVES), (CURVES,))
     }
     assert len(keys) == 4

@@ -14,7 +14,6 @@ from tcpsf.cli.output import MARK, Workshop, print_message, print_result, put_js
 from tcpsf.cli.progress import bar
 from tcpsf.evaluation.data import Report
 from tcpsf.evaluation.evaluate import Evaluation, evaluate
-from tcpsf.evaluation.store import Store
 from tcpsf.report import tidy
 from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_text
@@ -24,6 +23,7 @@ from tcpsf.reproduce import short_flows as short_flows_paper
 from tcpsf.reproduce import smart_framing as smart_framing_papers
 from tcpsf.reproduce.smart_framing.exhibit_parts import Readings
 from tcpsf.runs import checked_seed
+from tcpsf.store import Store
 
 DATA = "data"
 """Name of the folder with the Parquet files."""

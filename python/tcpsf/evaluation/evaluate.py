@@ -13,8 +13,8 @@ from tcpsf.evaluation.conclusion import conclude
 from tcpsf.evaluation.data import Report, ReportProvenance, Section, Shown
 from tcpsf.evaluation.exhibit import Exhibit, Part
 from tcpsf.evaluation.plan import Plan, Scale, make, plan
-from tcpsf.evaluation.store import Store
 from tcpsf.runs import Progress
+from tcpsf.store import Store
 
 
 @dataclass(frozen=True, slots=True)

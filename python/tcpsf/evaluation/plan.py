@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from tcpsf.evaluation.store import Store, StoringFold, Watch, key_of
 from tcpsf.runs import Job, Progress, run_jobs
 from tcpsf.scenario import Scenario
+from tcpsf.store import RunKey, Store, StoringFold, Watch, point_of
 from tcpsf.summary import RunSummary
 
 
@@ -54,16 +54,16 @@ class Plan:
     """The distinct runs that some cases need."""
 
     seeds: tuple[int, ...]
-    keys: Mapping[Case, tuple[str, ...]]
+    keys: Mapping[Case, tuple[RunKey, ...]]
     """Keys of the runs of each case."""
-    runs: Mapping[str, tuple[Case, int]]
-    """Case and random seed of each key."""
+    runs: Mapping[RunKey, Case]
+    """Case of each run."""
 
 
 class Runs:
     """Finished runs of an evaluation, by case."""
 
-    def __init__(self, plan: Plan, runs: Mapping[str, RunSummary]) -> None:
+    def __init__(self, plan: Plan, runs: Mapping[RunKey, RunSummary]) -> None:
         self._plan = plan
         self._runs = runs
 
@@ -77,21 +77,11 @@ def plan(cases: Iterable[Case], *, seeds: Sequence[int]) -> Plan:
     keys = {}
     runs = {}
     for case in dict.fromkeys(cases):
-        by_seed = {
-            key_of(
-                case.scenario,
-                seed,
-                histogram=case.histogram,
-                watches=case.watches,
-                classes=case.classes,
-            ): (
-                case,
-                seed,
-            )
-            for seed in case.seeds(tuple(seeds))
-        }
-        keys[case] = tuple(by_seed)
-        runs.update(by_seed)
+        point = point_of(
+            case.scenario, histogram=case.histogram, watches=case.watches, classes=case.classes
+        )
+        keys[case] = tuple(RunKey(point, seed) for seed in case.seeds(tuple(seeds)))
+        runs.update(dict.fromkeys(keys[case], case))
     return Plan(seeds=tuple(seeds), keys=keys, runs=runs)
 
 
@@ -110,13 +100,14 @@ def make(
     runs = {} if store is None else _stored(wanted, store)
     if found is not None:
         found(len(runs))
-    # The order of the digests mixes long and short runs, which improves the estimate of the
-    # remaining time.
-    missing = {key: wanted.runs[key] for key in sorted(wanted.runs) if key not in runs}
+    # All points of a seed precede the next seed. This order mixes long and short runs, which
+    # improves the estimate of the remaining time.
+    order = sorted(wanted.runs, key=lambda key: (key.seed, key.point))
+    missing = {key: wanted.runs[key] for key in order if key not in runs}
     jobs = [
         Job(
             scenario=case.scenario,
-            seed=seed,
+            seed=key.seed,
             fold=partial(
                 StoringFold,
                 store,
@@ -126,16 +117,16 @@ def make(
                 classes=case.classes,
             ),
         )
-        for key, (case, seed) in missing.items()
+        for key, case in missing.items()
     ]
     runs.update(zip(missing, run_jobs(jobs, workers=workers, progress=progress), strict=True))
     return Runs(wanted, runs)
 
 
-def _stored(wanted: Plan, store: Store) -> dict[str, RunSummary]:
+def _stored(wanted: Plan, store: Store) -> dict[RunKey, RunSummary]:
     found = {}
-    for key, (case, seed) in wanted.runs.items():
-        summary = store.load(key, scenario=case.scenario, seed=seed)
+    for key, case in wanted.runs.items():
+        summary = store.load(key, scenario=case.scenario)
         if summary is not None:
             found[key] = summary
     return found
