@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tcpsf.comparison import Comparison, compare
-    from tcpsf.errors import OutputError, ScenarioError, TcpsfError
+    from tcpsf.errors import OutputError, ScenarioError, StudyError, TcpsfError
     from tcpsf.pcap import Pcap
     from tcpsf.result import Batch, Provenance, RunResult
     from tcpsf.runs import Fold, Progress, replicate, run
@@ -50,8 +50,22 @@ if TYPE_CHECKING:
         Transfers,
         Workload,
     )
+    from tcpsf.studies.definition import (
+        AxisPoint,
+        KeptResults,
+        Replication,
+        StoppingRule,
+        Study,
+        StudyAxis,
+        StudyBaseline,
+        StudyPlot,
+        StudySample,
+    )
+    from tcpsf.studies.study_results import StudyResults
+    from tcpsf.studies.sweep import sweep
 
 __all__ = [
+    "AxisPoint",
     "Balanced",
     "Batch",
     "Buffer",
@@ -63,6 +77,7 @@ __all__ = [
     "Discard",
     "Fold",
     "Greedy",
+    "KeptResults",
     "LinearLoss",
     "Link",
     "LogNormal",
@@ -77,6 +92,7 @@ __all__ = [
     "Provenance",
     "Red",
     "Reorder",
+    "Replication",
     "Route",
     "RunResult",
     "Samples",
@@ -84,6 +100,14 @@ __all__ = [
     "ScenarioError",
     "SenderShare",
     "Sizes",
+    "StoppingRule",
+    "Study",
+    "StudyAxis",
+    "StudyBaseline",
+    "StudyError",
+    "StudyPlot",
+    "StudyResults",
+    "StudySample",
     "Tcp",
     "TcpsfError",
     "Transfers",
@@ -92,6 +116,7 @@ __all__ = [
     "compare",
     "replicate",
     "run",
+    "sweep",
 ]
 
 _HOMES = (
@@ -101,6 +126,9 @@ _HOMES = (
     "tcpsf.result",
     "tcpsf.runs",
     "tcpsf.comparison",
+    "tcpsf.studies.definition",
+    "tcpsf.studies.study_results",
+    "tcpsf.studies.sweep",
 )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 
 class TcpsfError(Exception):
     """One line about what went wrong, and what to do about it.
@@ -18,9 +21,16 @@ class TcpsfError(Exception):
         self.hint = hint
         self.status = status
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), hint=self.hint, status=self.status), self.args
+
 
 class ScenarioError(TcpsfError):
     """A scenario that cannot be simulated: which key, which value, and why."""
+
+
+class StudyError(TcpsfError):
+    """A study that cannot be used: which key, which value, and why."""
 
 
 class ModelError(TcpsfError, ValueError):

@@ -83,6 +83,23 @@ def shared_folder(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def exclusive_file(path: Path) -> Iterator[bool]:
+    """Lock a file for this process and remove it at the end; yield whether the lock is free."""
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        free = _locked(lock)
+        if not free or _is(path, lock):
+            break
+        os.close(lock)  # its earlier owner has removed it in the meantime
+    try:
+        yield free
+    finally:
+        if free:
+            path.unlink(missing_ok=True)
+        os.close(lock)
+
+
+@contextlib.contextmanager
 def _claimed(target: Path, made: Callable[[Path], int | None]) -> Iterator[tuple[Path, int]]:
     """Yield the partial file or folder of ``target``, and the descriptor of its lock.
 

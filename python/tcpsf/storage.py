@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from tcpsf.errors import OutputError, TcpsfError
 from tcpsf.finished import write
-from tcpsf.staging import shared_folder
+from tcpsf.staging import exclusive_file, shared_folder
 
 
 class Storage(Protocol):
@@ -38,6 +38,9 @@ class Storage(Protocol):
 
     def shared(self, *folders: str) -> contextlib.AbstractContextManager[None]:
         """Use these folders while other processes may use them too."""
+
+    def claimed(self, name: str, what: str) -> contextlib.AbstractContextManager[None]:
+        """Hold a name that only one process can hold; ``what`` describes it in the error."""
 
 
 def open_storage(location: str | Path) -> Storage:
@@ -110,6 +113,56 @@ class LocalFiles:
                     raise _not_written(str(path), error.strerror or str(error)) from None
             yield
 
+    @contextlib.contextmanager
+    def claimed(self, name: str, what: str) -> Iterator[None]:
+        """Hold a name that only one process can hold. The system releases it after a kill.
+
+        Raises `OutputError` if another process holds it.
+        """
+        path = self._folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with exclusive_file(path) as held:
+            if not held:
+                raise OutputError(
+                    f"cannot use `{self.location}`: another tcpsf process is {what}",
+                    hint="wait until it ends, or divide the work with `--shard`",
+                )
+            yield
+
+
+class MemoryFiles:
+    """Files in memory, for a worker that returns them."""
+
+    location = "memory"
+
+    def __init__(self) -> None:
+        self.contents: dict[str, bytes] = {}
+
+    def names(self, folder: str) -> set[str]:
+        """Return the names of the files in a folder, without the folder."""
+        named = (name.rpartition("/") for name in self.contents)
+        return {name for path, _, name in named if path == folder}
+
+    def exists(self, name: str) -> bool:
+        """Return whether a file exists."""
+        return name in self.contents
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file, or ``None`` if it does not exist."""
+        return self.contents.get(name)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file."""
+        self.contents[name] = content
+
+    def shared(self, *folders: str) -> contextlib.AbstractContextManager[None]:  # noqa: ARG002
+        """Do nothing, because no other process can use the files."""
+        return contextlib.nullcontext()
+
+    def claimed(self, name: str, what: str) -> contextlib.AbstractContextManager[None]:  # noqa: ARG002
+        """Do nothing, because no other process can use the files."""
+        return contextlib.nullcontext()
+
 
 class RemoteFiles:
     """Files at a URL, through `fsspec`."""
@@ -152,6 +205,10 @@ class RemoteFiles:
 
     def shared(self, *folders: str) -> contextlib.AbstractContextManager[None]:  # noqa: ARG002
         """Do nothing, because a write is one operation and leaves no partial file."""
+        return contextlib.nullcontext()
+
+    def claimed(self, name: str, what: str) -> contextlib.AbstractContextManager[None]:  # noqa: ARG002
+        """Do nothing: a remote location has no locks. Two processes make the same files."""
         return contextlib.nullcontext()
 
     @contextlib.contextmanager

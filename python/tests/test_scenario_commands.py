@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from conftest import Command
 
-from tcpsf.cli.examples import names
 from tcpsf.scenario.keys import find
+from tcpsf.scenario.packaged import names
 
 
 def test_check_names_each_file_and_fails_for_one(tcpsf: Command, small_file: Path) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from tcpsf import text
 from tcpsf.cli.file_checks import refuse_if_taken, writing
 from tcpsf.cli.output import print_message, print_result
-from tcpsf.errors import TcpsfError, nearest
+from tcpsf.scenario import packaged
 from tcpsf.staging import partial_file
 
 STARTER = "starter"
@@ -22,17 +21,19 @@ SIZE_FILE = re.compile(r'\bfile\s*=\s*"([^"]+)"')
 def show(*, name: str | None) -> None:
     """Print an example, or list all of them."""
     if name is not None:
-        print_result(_example(name).read_text(encoding="utf-8").rstrip("\n"))
+        print_result(packaged.example(name).read_text(encoding="utf-8").rstrip("\n"))
         return
-    print_result("\n\n".join(text.item(each, _summary(_example(each))) for each in names()))
+    print_result(
+        "\n\n".join(text.item(each, _summary(packaged.example(each))) for each in packaged.names())
+    )
 
 
 def init(*, file: Path, example: str, force: bool) -> None:
     """Write an example to a file, with the file of flow sizes that it reads."""
-    content = _example(example).read_text(encoding="utf-8")
+    content = packaged.example(example).read_text(encoding="utf-8")
     files = {file: content.replace("FILE", str(file)) if example == STARTER else content}
     for name in SIZE_FILE.findall(content):
-        files[file.parent / name] = _folder().joinpath(name).read_text(encoding="utf-8")
+        files[file.parent / name] = packaged.folder().joinpath(name).read_text(encoding="utf-8")
     for path in files:
         refuse_if_taken("FILE", path, replace=force)
     for path, text_of_file in files.items():
@@ -40,27 +41,6 @@ def init(*, file: Path, example: str, force: bool) -> None:
             partial.write_text(text_of_file, encoding="utf-8")
             partial.replace(path)
     print_message(f"wrote {' and '.join(f'`{path}`' for path in files)}; next: tcpsf sim {file}")
-
-
-def names() -> list[str]:
-    """Return the names of the examples."""
-    found = (each.name for each in _folder().iterdir())
-    return sorted(name.removesuffix(".toml") for name in found if name.endswith(".toml"))
-
-
-def _folder() -> Traversable:
-    return resources.files("tcpsf").joinpath("examples")
-
-
-def _example(name: str) -> Traversable:
-    known = names()
-    if name not in known:
-        near = nearest(name, known)
-        raise TcpsfError(
-            f"cannot find example `{name}`",
-            hint=f"did you mean `{near}`?" if near else f"examples: {', '.join(known)}",
-        )
-    return _folder().joinpath(f"{name}.toml")
 
 
 def _summary(example: Traversable) -> str:

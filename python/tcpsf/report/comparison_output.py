@@ -8,7 +8,8 @@ from string import ascii_uppercase
 from typing import Any
 
 from tcpsf import text
-from tcpsf.comparison import BEYOND, SIGNIFICANT, Comparison, ComparisonEntry
+from tcpsf.comparison import Comparison
+from tcpsf.measurements import BEYOND, SIGNIFICANT, Measurement
 from tcpsf.paired import Difference
 from tcpsf.stats import Estimate
 
@@ -41,7 +42,7 @@ def _tests(found: Comparison) -> int:
     return sum(p_value is not None for entry in found.entries for p_value in entry.adjusted)
 
 
-def _entry(entry: ComparisonEntry) -> dict[str, Any]:
+def _entry(entry: Measurement) -> dict[str, Any]:
     return {
         "kind": entry.kind,
         "name": entry.name,
@@ -100,7 +101,7 @@ def _summary(found: Comparison, sender: int) -> str:
     return "\n".join(lines)
 
 
-def _sentence(entry: ComparisonEntry, sender: int) -> str:
+def _sentence(entry: Measurement, sender: int) -> str:
     what = "mean completion time" if entry.kind == "flows" else "goodput"
     difference = entry.differences[sender]
     if difference is None or difference.percent is None:
@@ -145,19 +146,19 @@ def _tables(found: Comparison, sender: int) -> Iterator[str]:
         yield f"Links without drops and used less than {100 * BUSY:g} %: {', '.join(idle)}"
 
 
-def _is_busy(entry: ComparisonEntry) -> bool:
+def _is_busy(entry: Measurement) -> bool:
     """Whether a link drops or loses packets, or is used for at least `BUSY` of the time."""
     least = {"utilisation": BUSY, "dropped_share": 0.0, "lost_share": 0.0}.get(entry.measure.key)
     values = [value.value for value in entry.values if value is not None]
     return least is not None and any(value >= least and value > 0 for value in values)
 
 
-def _is_shown(entry: ComparisonEntry) -> bool:
+def _is_shown(entry: Measurement) -> bool:
     """Whether any sender has a value other than 0."""
     return any(value is not None and value.value != 0 for value in entry.values)
 
 
-def _whole(entries: Sequence[ComparisonEntry], sender: int) -> str:
+def _whole(entries: Sequence[Measurement], sender: int) -> str:
     heads = ["", "A", _letter(sender), f"{_letter(sender)} − A", "change, %", ""]
     rows = [
         [
@@ -173,7 +174,7 @@ def _whole(entries: Sequence[ComparisonEntry], sender: int) -> str:
     return text.table([heads, *rows], left=[0, 5])
 
 
-def _by_class(entries: Sequence[ComparisonEntry], sender: int) -> str:
+def _by_class(entries: Sequence[Measurement], sender: int) -> str:
     letter = _letter(sender)
     heads = ["class", "bytes"]
     for title in ("mean", "p99"):
@@ -198,23 +199,23 @@ def _letter(sender: int) -> str:
     return ascii_uppercase[sender]
 
 
-def _digits(entry: ComparisonEntry) -> int:
+def _digits(entry: Measurement) -> int:
     """Decimals of a measure's values: three significant digits of the largest one."""
     largest = max((abs(value.value) for value in entry.values if value), default=0.0)
     return 0 if largest >= 100 else 1 if largest >= 10 else 2 if largest >= 1 else 3
 
 
-def _value(entry: ComparisonEntry, sender: int) -> str:
+def _value(entry: Measurement, sender: int) -> str:
     value = entry.values[sender]
     return text.NOTHING if value is None else text.compact(value, _digits(entry))
 
 
-def _plain_value(entry: ComparisonEntry, sender: int) -> str:
+def _plain_value(entry: Measurement, sender: int) -> str:
     value = entry.values[sender]
     return text.seconds(value.value if value else None)
 
 
-def _absolute(entry: ComparisonEntry, sender: int) -> str:
+def _absolute(entry: Measurement, sender: int) -> str:
     difference = entry.differences[sender]
     return text.estimate(difference.absolute if difference else None, _digits(entry))
 
@@ -223,7 +224,7 @@ def _percent(difference: Difference | None) -> str:
     return text.estimate(difference.percent if difference else None, 1)
 
 
-def _mark(entry: ComparisonEntry, sender: int) -> str:
+def _mark(entry: Measurement, sender: int) -> str:
     return "*" if entry.is_significant(sender) else ""
 
 

@@ -78,6 +78,8 @@ def encode(value: object) -> Any:
     value = _plain(value)
     if isinstance(value, tuple | list):
         return [encode(item) for item in value]
+    if isinstance(value, Mapping):
+        return {name: encode(item) for name, item in value.items()}
     return value
 
 
@@ -102,7 +104,11 @@ def decode(declared: Any, value: object, path: str = "") -> Any:
     """
     value = _plain(value)
     declared, _, quantity = _unwrap(declared)
+    if declared is Any:
+        return value
     origin = get_origin(declared)
+    if origin is Mapping:
+        return dict(_table(value, path))
     if origin in (Union, types.UnionType):
         return _decode_union(declared, value, path)
     if origin is Literal:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -10,6 +11,10 @@ from typing import Any, Self
 from tcpsf.errors import ScenarioError, nearest
 from tcpsf.scenario import codec, files
 from tcpsf.scenario.model import ScenarioKeys
+
+
+EXCLUSIVE = {"sender": "senders", "senders": "sender"}
+"""Keys of a workload of which only one is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,21 +85,33 @@ class Scenario(ScenarioKeys):
         """Return a copy with one value changed; ``None`` removes the key.
 
         ``path`` has the keys, joined by dots. Entries of lists are given by name or by index
-        from 0: ``workload.web.load``, ``link.0.rate``, ``tcp.mss``.
+        from 0: ``workload.web.load``, ``link.0.rate``, ``tcp.mss``. A workload has either
+        ``sender`` or ``senders``, so that each of them replaces the other.
         """
+        return self.with_values({path: value})
+
+    def with_values(self, changes: Mapping[str, object]) -> Self:
+        """Return a copy with several values changed, as `with_value` changes each of them."""
         data = self.to_dict()
-        *parents, last = path.split(".")
-        target: Any = data
-        for depth, part in enumerate(parents):
-            target = _child(target, part, ".".join(parents[:depth]))
-        if not isinstance(target, dict):
-            what = "a list; append an entry's name" if isinstance(target, list) else "not a table"
-            raise ScenarioError(f"`{path}` is not a key", hint=f"`{'.'.join(parents)}` is {what}")
-        if value is None:
-            target.pop(last, None)
-        else:
-            target[last] = value
+        for path, value in changes.items():
+            _change(data, path, value)
         return self.from_dict(data)
+
+
+def _change(data: dict[str, Any], path: str, value: object) -> None:
+    *parents, last = path.split(".")
+    target: Any = data
+    for depth, part in enumerate(parents):
+        target = _child(target, part, ".".join(parents[:depth]))
+    if not isinstance(target, dict):
+        what = "a list; append an entry's name" if isinstance(target, list) else "not a table"
+        raise ScenarioError(f"`{path}` is not a key", hint=f"`{'.'.join(parents)}` is {what}")
+    if value is None:
+        target.pop(last, None)
+    else:
+        target[last] = value
+        if last in EXCLUSIVE:
+            target.pop(EXCLUSIVE[last], None)
 
 
 def _child(target: Any, part: str, where: str) -> Any:

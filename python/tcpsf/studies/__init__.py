@@ -1,0 +1,1 @@
+"""Studies: a scenario simulated at many points, with replicates, estimates and plots."""
