@@ -1,7 +1,7 @@
 """Confidence intervals as data: each kind of spread computes its interval at any confidence.
 
 Reports show 95 % intervals. A claim about several values needs wider intervals (Bonferroni), so
-that a spread keeps the data from which intervals are computed. There are seven kinds:
+that a spread keeps the data from which intervals are computed. There are eight kinds:
 
 - `Student` for means, ratios and differences of runs: value ± t · standard error, limited to the
   possible range.
@@ -20,6 +20,7 @@ that a spread keeps the data from which intervals are computed. There are seven 
 - `Resampled` for other statistics, such as the distance between medians and a curve: percentiles of
   the values on resampled observations (bootstrap; Efron and Tibshirani 1993, §13.3).
 - `Same` if nothing is random, or if every run has the same value. It has no interval.
+- `Stated` for an interval whose ends were read from a table.
 """
 
 from __future__ import annotations
@@ -143,6 +144,27 @@ class Same:
 
 
 @dataclass(frozen=True, slots=True)
+class Stated:
+    """An interval whose ends are given, at the only confidence that is known."""
+
+    low: float
+    high: float
+
+    def interval(self, value: float, confidence: float) -> Ends:  # noqa: ARG002
+        """Return the given ends."""
+        return self.low, self.high
+
+    def scaled(self, factor: float) -> Stated:
+        """Return the spread of the value times ``factor``."""
+        low, high = sorted((self.low * factor, self.high * factor))
+        return Stated(low, high)
+
+    def shifted(self, by: float) -> Stated:
+        """Return the spread of the value plus ``by``."""
+        return Stated(self.low + by, self.high + by)
+
+
+@dataclass(frozen=True, slots=True)
 class Apart:
     """The difference of two values, each with its own spread."""
 
@@ -255,7 +277,7 @@ class Resampled(_Linear):
         return min(low, high, value), max(low, high, value)
 
 
-Spread: TypeAlias = "Student | Wilson | Quantile | Same | Apart | Over | Resampled"
+Spread: TypeAlias = "Student | Wilson | Quantile | Same | Stated | Apart | Over | Resampled"
 
 
 def wilson(share: float, observations: float, quantile: float) -> Ends:

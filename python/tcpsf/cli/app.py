@@ -25,11 +25,14 @@ from tcpsf.cli.options import (
 from tcpsf.cli.quantities import Seconds
 from tcpsf.cli.reproduce_commands import reproduce
 from tcpsf.cli.scenario_commands import check, compare, examples, explain, init, sim
+from tcpsf.cli.sweep_commands import sweep
 
 SCHEMAS = (
     "scenario",
     "sim",
     "compare",
+    "study",
+    "study-status",
     "link",
     "fetch",
     "evaluation",
@@ -67,7 +70,7 @@ def app() -> None:
     """
 
 
-for command in (sim, compare, check, explain, examples, init):
+for command in (sim, compare, sweep, check, explain, examples, init):
     app.add_command(command)
 
 

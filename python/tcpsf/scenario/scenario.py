@@ -12,7 +12,6 @@ from tcpsf.errors import ScenarioError, nearest
 from tcpsf.scenario import codec, files
 from tcpsf.scenario.model import ScenarioKeys
 
-
 EXCLUSIVE = {"sender": "senders", "senders": "sender"}
 """Keys of a workload of which only one is given."""
 

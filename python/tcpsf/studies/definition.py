@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -237,6 +237,13 @@ class Study:
         """Return plain data with the keys of the TOML form; the scenario is a table."""
         data: dict[str, Any] = codec.encode(self)
         return {**data, "scenario": self.scenario.to_dict()}
+
+    def changed(
+        self, *, settings: Mapping[str, Any] | None = None, runs: int | None = None
+    ) -> Self:
+        """Return a copy with further values of ``set``, and a fixed number of runs."""
+        replication = self.runs if runs is None else replace(self.runs, count=runs, until=None)
+        return replace(self, set_={**self.set_, **(settings or {})}, runs=replication)
 
     def axis_of(self, column: str) -> StudyAxis | None:
         """Return the axis with a name."""

@@ -83,8 +83,7 @@ def selection_of(study: Study) -> Selection:
 def results_of(runs: StudyRuns) -> StudyResults:
     """Return the results of all complete cells, from the store if it has them for these runs."""
     plan = runs.plan
-    inputs = _inputs(runs)
-    stored = _stored(runs, inputs)
+    stored = stored_results(runs)
     if stored is not None:
         complete = stored["number"].n_unique()
         return StudyResults(plan.study, stored, len(plan.points), complete)
@@ -112,14 +111,15 @@ def _inputs(runs: StudyRuns) -> str:
     return digest(sorted(name for name in runs.names() if name.partition("-")[0] in points))
 
 
-def _stored(runs: StudyRuns, inputs: str) -> pl.DataFrame | None:
+def stored_results(runs: StudyRuns) -> pl.DataFrame | None:
+    """Return the results in the store, if they are of the runs that it has now."""
     import polars as pl
 
     content = runs.storage.read(f"{runs.plan.folder}/{_RESULTS}")
     if content is None:
         return None
     try:
-        if pl.read_parquet_metadata(io.BytesIO(content)).get(_RUNS) != inputs:
+        if pl.read_parquet_metadata(io.BytesIO(content)).get(_RUNS) != _inputs(runs):
             return None
         return pl.read_parquet(io.BytesIO(content))
     except pl.exceptions.PolarsError:
