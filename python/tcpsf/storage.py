@@ -70,7 +70,7 @@ class LocalFiles:
 
     def names(self, folder: str) -> set[str]:
         """Return the names of the files in a folder, without the folder."""
-        with contextlib.suppress(FileNotFoundError), os.scandir(self._folder / folder) as entries:
+        with self._reading(folder), os.scandir(self._folder / folder) as entries:
             return {entry.name for entry in entries if not entry.name.endswith(".partial")}
         return set()
 
@@ -80,9 +80,22 @@ class LocalFiles:
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a file, or ``None`` if it does not exist."""
-        with contextlib.suppress(FileNotFoundError):
+        with self._reading(name):
             return (self._folder / name).read_bytes()
         return None
+
+    @contextlib.contextmanager
+    def _reading(self, name: str) -> Iterator[None]:
+        """End the block if the file or folder does not exist. Raises `TcpsfError` otherwise."""
+        try:
+            yield
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise TcpsfError(
+                f"cannot read `{self._folder / name}`: {reason}", hint="check the access rights"
+            ) from None
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file. Raises `OutputError` if this fails."""

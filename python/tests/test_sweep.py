@@ -505,7 +505,7 @@ def test_bad_options(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("name = 1", "name: `1` is not text"),
+        ('example = "starter"\nname = 1', "name: `1` is not text"),
         (STUDY.replace('scenario = "small.toml"', ""), "missing key `scenario`"),
         (STUDY.replace("small.toml", "none.toml"), "none.toml`: no such file"),
         (STUDY.replace("small.toml", "queue.toml"), "unknown key"),

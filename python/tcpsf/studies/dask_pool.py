@@ -21,6 +21,9 @@ LOCAL = "local"
 CONNECT_S = 10.0
 """Time in which a scheduler answers, at the begin."""
 
+POLL_S = 0.5
+"""Time between two attempts to connect or to submit."""
+
 RETURN_S = 60.0
 """Time in which a lost scheduler answers again."""
 
@@ -33,15 +36,17 @@ class DaskPool:
         self._client = _connected(address, CONNECT_S)
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> _DaskTask:
-        """Call a function on a worker."""
+        """Call a function on a worker. Connect again if the scheduler was lost."""
         began = time.monotonic()
         while True:
+            if not self.is_connected():
+                self.connect()
             try:
                 return _DaskTask(self, self._client.submit(function, *arguments, pure=False))
             except Exception as error:  # noqa: BLE001 (Dask has many classes for lost connections)
                 if time.monotonic() - began > RETURN_S:
                     raise _lost(self._address, error) from None
-                self.connect()
+                time.sleep(POLL_S)
 
     def is_connected(self) -> bool:
         """Return whether the scheduler is connected."""
@@ -100,8 +105,9 @@ def dask_pool(address: str, *, workers: int | None = None) -> Iterator[DaskPool]
             "cannot use Dask: the library `distributed` is not installed",
             hint="pip install tcpsf[dask]",
         ) from None
-    # The pool reports what matters; Dask's own messages have stack traces.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    # The pool reports errors itself. Dask's messages on lost connections are stack traces.
+    for name in ("distributed", "asyncio", "tornado"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     with contextlib.ExitStack() as stack:
         target: Any = address
         if address == LOCAL:
@@ -129,7 +135,7 @@ def _connected(address: Any, timeout_s: float) -> Any:
         except Exception as error:  # noqa: BLE001 (Dask has many classes for failed connections)
             if time.monotonic() - began > timeout_s:
                 raise _lost(address, error) from None
-            time.sleep(0.5)
+            time.sleep(POLL_S)
 
 
 def _lost(address: Any, error: Exception) -> TcpsfError:

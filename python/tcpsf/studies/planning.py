@@ -138,12 +138,16 @@ def _stored_digests(study: Study, identity: str, storage: Storage) -> list[str] 
 
 def write_plan(plan: StudyPlan, storage: Storage) -> None:
     """Store the points of a study: one row for each, with the digest that its run files have."""
-    name = f"{plan.folder}/{_PLAN}"
-    if storage.exists(name):
+    if has_plan(plan, storage):
         return
     content = io.BytesIO()
     points_frame(plan).write_parquet(content, statistics=False)
-    storage.write(name, content.getvalue())
+    storage.write(f"{plan.folder}/{_PLAN}", content.getvalue())
+
+
+def has_plan(plan: StudyPlan, storage: Storage) -> bool:
+    """Return whether the points of a study are stored, because the study was run there."""
+    return storage.exists(f"{plan.folder}/{_PLAN}")
 
 
 def points_frame(plan: StudyPlan) -> pl.DataFrame:

@@ -10,7 +10,7 @@ from tcpsf.errors import StudyError
 from tcpsf.runs import Progress
 from tcpsf.storage import Storage, open_storage
 from tcpsf.studies.definition import Study
-from tcpsf.studies.planning import StudyPlan, plan_study, write_plan
+from tcpsf.studies.planning import StudyPlan, has_plan, plan_study, write_plan
 from tcpsf.studies.running import WHOLE, Shard, StudyRuns, half_width, simulate_missing
 from tcpsf.studies.study_fold import ROWS, RUNS
 from tcpsf.studies.study_results import StudyResults, results_of, selection_of, write_results
@@ -113,7 +113,7 @@ def merge(
     """Copy the runs of a study from other stores, and return the results.
 
     Damaged files are not copied. ``found`` is called for each source with the number of copied and
-    of damaged files. Raises `StudyError` if a source has no runs of the study.
+    of damaged files. Raises `StudyError` if the study was not run in a source.
     """
     storage = open_storage(store) if isinstance(store, str | Path) else store
     plan = checked_plan(study, storage)
@@ -131,14 +131,14 @@ def merge(
 
 def _copied(plan: StudyPlan, source: Storage, target: Storage) -> tuple[int, int]:
     """Copy the runs of a study, and return the numbers of copied and of damaged ones."""
+    if not has_plan(plan, source):
+        raise StudyError(
+            f"cannot merge `{source.location}`: study `{plan.study.name}` was not run there",
+            hint="the study, its scenario and the simulator must be the same as for these runs",
+        )
     there = StudyRuns(plan, source)
     points = set(plan.digests)
     named = sorted(name for name in there.names() if name.partition("-")[0] in points)
-    if not named:
-        raise StudyError(
-            f"cannot merge `{source.location}`: it has no runs of study `{plan.study.name}`",
-            hint="the study, its scenario and the simulator must be the same as for these runs",
-        )
     copied = damaged = 0
     present = StudyRuns(plan, target).names()
     for name in named:
