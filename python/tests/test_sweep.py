@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import json
-from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from importlib import resources
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import polars as pl
 import pytest
-from conftest import Command
 
 from tcpsf import (
     AxisPoint,
@@ -54,12 +49,6 @@ def study(small: Scenario) -> Study:
         runs=Replication(count=3),
         compare=StudyBaseline(axis="sender"),
     )
-
-
-def schema_of(name: str) -> Any:
-    """Return the schema of a JSON output."""
-    file = resources.files("tcpsf.report").joinpath("schema", f"{name}.json")
-    return json.loads(file.read_text(encoding="utf-8"))
 
 
 def files_of(store: Path) -> dict[str, bytes]:
@@ -390,138 +379,6 @@ def test_a_store_at_a_url(study: Study, tmp_path: Path) -> None:
         assert storage.read(name) == content
     with pytest.raises(TcpsfError, match="cannot open `nonsense://x`"):
         sweep(study, store="nonsense://x")
-
-
-# ---- the command
-
-
-STUDY = """
-name = "queue"
-scenario = "small.toml"
-set = { duration = "10s" }
-
-[[axis]]
-key = "link.there.buffer.bytes"
-values = ["6kB", "30kB"]
-
-[runs]
-count = 3
-
-[keep]
-workloads = ["web", "there"]
-"""
-
-
-@pytest.fixture
-def study_file(small_file: Path) -> Path:
-    """A study file beside its scenario."""
-    path = small_file.parent / "queue.toml"
-    path.write_text(STUDY, encoding="utf-8")
-    return path
-
-
-def test_run_status_and_show(tcpsf: Command, study_file: Path) -> None:
-    before = tcpsf("sweep", "status", study_file)
-    assert "missing   6 runs" in before.out
-    answer = tcpsf("sweep", study_file)
-    assert (answer.status, answer.err) == (0, "6 runs\n")
-    assert "`web`: mean completion time, s" in answer.out
-    assert answer.out.count("kB") == 4
-    shown = tcpsf("sweep", "show", study_file)
-    assert (shown.out, shown.err) == (answer.out, "")
-    assert tcpsf("sweep", "run", study_file).err == "6 runs, 6 of them already stored\n"
-    other = tcpsf("sweep", "show", study_file, "--measure", "p95_s", "--measure", "utilisation")
-    assert "`web`: p95 completion time, s" in other.out
-    assert "`there`: utilisation" in other.out
-    after = tcpsf("sweep", "status", study_file)
-    assert "complete  2 points" in after.out
-    assert "missing   0 runs" in after.out
-
-
-def test_json_and_files_follow_their_schemas(tcpsf: Command, study_file: Path) -> None:
-    out = study_file.parent / "out"
-    answer = tcpsf("sweep", study_file, "--json", "--out", out)
-    data = json.loads(answer.out)
-    jsonschema.validate(data, schema_of("study"))
-    assert {row["measure"] for row in data["results"]} == {"mean_s"} | {
-        row["measure"] for row in data["results"]
-    }
-    assert json.loads((out / "study.json").read_text(encoding="utf-8")) == data
-    frame = pl.read_parquet(out / "results.parquet")
-    assert frame.height == len(data["results"])
-    status = json.loads(tcpsf("sweep", "status", study_file, "--json").out)
-    jsonschema.validate(status, schema_of("study-status"))
-    assert (status["runs"], status["missing_runs"], status["complete_points"]) == (6, 0, 2)
-
-
-def test_shards_and_merge(tcpsf: Command, study_file: Path) -> None:
-    stores = [str(study_file.parent / f"part-{part}") for part in (1, 2)]
-    for part, store in enumerate(stores, start=1):
-        answer = tcpsf("sweep", "run", study_file, "--shard", f"{part}/2", "--store", store)
-        assert (answer.status, answer.out) == (0, "")
-        assert "1 of 2 points" in answer.err
-    incomplete = tcpsf("sweep", "show", study_file, "--store", stores[0])
-    assert "note: 1 of 2 points are complete" in incomplete.err
-    merged = tcpsf("sweep", "merge", study_file, *stores)
-    assert "copied 3 runs from" in merged.err
-    assert "2 of 2 points are complete" in merged.err
-    assert tcpsf("sweep", "show", study_file).status == 0
-
-
-def test_a_changed_study_is_named(tcpsf: Command, study_file: Path) -> None:
-    tcpsf("sweep", study_file)
-    study_file.write_text(STUDY.replace("10s", "9s"), encoding="utf-8")
-    answer = tcpsf("sweep", "show", study_file)
-    assert (answer.status, answer.out) == (2, "")
-    assert "no point has all its runs" in answer.err
-    assert "has changed since other runs were stored" in answer.err
-    assert "1 other version of this study" in tcpsf("sweep", "status", study_file).out
-
-
-@pytest.mark.parametrize(
-    ("words", "message", "hint"),
-    [
-        (["--shard", "9"], "cannot run shard `9`", "1/8 to 8/8"),
-        (["--shard", "3/2"], "cannot run shard 3/2", "1/8 to 8/8"),
-        (["--set", "link.there.rat=1"], "unknown key `link[0].rat`", "did you mean `rate`?"),
-        (["--measure", "mean"], "--measure: unknown measure `mean`", "did you mean `mean_s`?"),
-        (["--store", "{file}"], "cannot write", "finished runs are kept"),
-        (["--dask", "tcp://127.0.0.1:9"], "cannot connect to Dask", "start a scheduler"),
-        (["--dask", "nowhere"], "cannot connect to Dask", "tcp://HOST:8786"),
-    ],
-)
-def test_bad_options(
-    tcpsf: Command, study_file: Path, words: Sequence[str], message: str, hint: str
-) -> None:
-    if "--dask" in words:
-        pytest.importorskip("distributed")
-    given = [word.format(file=study_file) for word in words]
-    answer = tcpsf("sweep", "run", study_file, *given)
-    assert (answer.status, answer.out) == (2, "")
-    assert message in answer.err
-    assert hint in answer.err
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('example = "starter"\nname = 1', "name: `1` is not text"),
-        (STUDY.replace('scenario = "small.toml"', ""), "missing key `scenario`"),
-        (STUDY.replace("small.toml", "none.toml"), "none.toml`: no such file"),
-        (STUDY.replace("small.toml", "queue.toml"), "unknown key"),
-        (STUDY.replace('scenario = "small.toml"', 'example = "smal"'), "cannot find example"),
-        (STUDY.replace("count", "cont"), "unknown key `runs.cont`"),
-        ("x = [", "not TOML"),
-        (STUDY + "[[plot]]\n", "missing key `plot[0].name`"),
-    ],
-)
-def test_bad_files(tcpsf: Command, study_file: Path, text: str, message: str) -> None:
-    study_file.write_text(text, encoding="utf-8")
-    for command in ("run", "status", "show"):
-        answer = tcpsf("sweep", command, study_file)
-        assert (answer.status, answer.out) == (2, "")
-        assert message in answer.err
-        assert str(study_file) in answer.err
 
 
 def test_every_order_of_keys_gives_the_same_study(small: Scenario) -> None:

@@ -87,7 +87,7 @@ def run(**arguments: Any) -> None:
 
     An interrupted command continues where it stopped.
     """
-    from tcpsf.cli.sweep import run
+    from tcpsf.cli.study import run
 
     run(**arguments)
 
@@ -97,7 +97,7 @@ def run(**arguments: Any) -> None:
 @as_json
 def status(**arguments: Any) -> None:
     """Print how many runs of a study are stored and missing."""
-    from tcpsf.cli.sweep import status
+    from tcpsf.cli.study import status
 
     status(**arguments)
 
@@ -110,7 +110,7 @@ def status(**arguments: Any) -> None:
 @force()
 def show(**arguments: Any) -> None:
     """Print the results of the points whose runs are complete."""
-    from tcpsf.cli.sweep import show
+    from tcpsf.cli.study import show
 
     show(**arguments)
 
@@ -120,6 +120,6 @@ def show(**arguments: Any) -> None:
 @click.argument("sources", nargs=-1, required=True, metavar="STORE...")
 def merge(**arguments: Any) -> None:
     """Copy the runs of a study from other stores, such as those of its shards."""
-    from tcpsf.cli.sweep import merge
+    from tcpsf.cli.study import merge
 
     merge(**arguments)

@@ -71,8 +71,12 @@ def rounds(rule: StoppingRule) -> list[int]:
 
 def confidence_of(study: Study) -> float:
     """Return the confidence of each interval of a study."""
-    rule = study.runs.until
-    return 1.0 - (1.0 - CONFIDENCE) / len(rounds(rule)) if rule else CONFIDENCE
+    return confidence_after(study.runs.until) if study.runs.until else CONFIDENCE
+
+
+def confidence_after(rule: StoppingRule) -> float:
+    """Return the confidence of each interval at which a stopping rule looks."""
+    return 1.0 - (1.0 - CONFIDENCE) / len(rounds(rule))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +187,7 @@ def is_narrow(study: Study, arms: Sequence[Arm], rule: StoppingRule) -> bool:
     estimates = found.values
     if rule.of == "difference":
         estimates = tuple(each.absolute if each else None for each in found.differences[1:])
-    return all(_is_narrow(each, rule, confidence_of(study)) for each in estimates)
+    return all(is_narrow_enough(each, rule, confidence_of(study)) for each in estimates)
 
 
 def measured(study: Study, arms: Sequence[Arm], rule: StoppingRule) -> Measurement:
@@ -208,7 +212,8 @@ def unknown_measure(where: str, measure: str) -> StudyError:
     )
 
 
-def _is_narrow(found: Estimate | None, rule: StoppingRule, confidence: float) -> bool:
+def is_narrow_enough(found: Estimate | None, rule: StoppingRule, confidence: float) -> bool:
+    """Return whether the interval of an estimate is narrow enough for a stopping rule."""
     if found is None or found.spread is None:
         return False
     interval = found.interval_at(confidence)

@@ -36,11 +36,10 @@ def sweep(
     several studies. The files do not depend on ``shard``, ``workers``, ``executor`` and
     interruptions: the same study gives the same bytes.
 
-    ``workers`` is the number of threads (default: one per core). With ``executor``, runs are
-    simulated by an object with a method ``submit``, such as
-    `concurrent.futures.ProcessPoolExecutor` or a Dask client, and ``workers`` is the number of
-    tasks that it runs at once. ``progress`` is called several times per second. ``found`` is called
-    before each round of runs with the numbers of stored and of missing runs.
+    ``workers`` is the number of threads (default: one per core). An ``executor`` has a method
+    ``submit``, as `concurrent.futures.ProcessPoolExecutor` and Dask's client have, and runs
+    ``workers`` tasks at once. ``progress`` is called several times per second. ``found`` is called
+    before each round with the numbers of stored and of missing runs.
 
     Raises `StudyError` if the study is invalid, and `OutputError` if the store cannot be written or
     another process simulates the same part.
