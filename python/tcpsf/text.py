@@ -9,11 +9,22 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
-
-from tcpsf.stats import Estimate
+from typing import Protocol
 
 NOTHING = "–"
 """Text that is shown where there is no number."""
+
+
+class Uncertain(Protocol):
+    """A value with an interval, such as `stats.Estimate`."""
+
+    @property
+    def value(self) -> float:
+        """The value itself."""
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Its interval; ``None`` if it has none."""
 
 
 def table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (), heads: int = 1) -> str:
@@ -152,20 +163,22 @@ def seconds(value: float | None) -> str:
     return NOTHING if value is None else plain(value, _digits(value))
 
 
-def seconds_estimate(found: Estimate | None) -> str:
+def seconds_estimate(found: Uncertain | None) -> str:
     """Text of a time in seconds with its interval, both to the same digit.
 
     >>> from tcpsf.intervals import Student
+    >>> from tcpsf.stats import Estimate
     >>> seconds_estimate(Estimate(1.4807, Student(0.04, 7), 8))
     '1.48 ±0.09'
     """
     return NOTHING if found is None else estimate(found, _digits(found.value))
 
 
-def seconds_compact(found: Estimate | None) -> str:
+def seconds_compact(found: Uncertain | None) -> str:
     """Text of a time with its interval, with fewer decimals if both ends take too much room.
 
     >>> from tcpsf.intervals import Student
+    >>> from tcpsf.stats import Estimate
     >>> seconds_compact(Estimate(3.214, Student(3.0, 7, (0.0, 3.5)), 8))
     '3.2 [0.0,3.5]'
     """
@@ -177,12 +190,13 @@ def _digits(value: float) -> int:
     return 3 if value < 1 else 2 if value < 10 else 1
 
 
-def estimate(found: Estimate | None, digits: int = 2) -> str:
+def estimate(found: Uncertain | None, digits: int = 2) -> str:
     """Text of a value with its interval; a value in which nothing is random has no interval.
 
     Both ends are shown if their distances from the value differ by more than one in the last digit.
 
     >>> from tcpsf.intervals import Student
+    >>> from tcpsf.stats import Estimate
     >>> estimate(Estimate(0.2761, Student(0.005, 7), 8)), estimate(Estimate(-0.2761, None, 1))
     ('0.28 ±0.01', '−0.28')
     >>> estimate(Estimate(0.01, Student(0.01, 7, (0.0, 1.0)), 8))
@@ -209,10 +223,11 @@ ROOM = 13
 """Columns for a value with both ends of its interval, in a table with many such columns."""
 
 
-def compact(found: Estimate | None, digits: int) -> str:
+def compact(found: Uncertain | None, digits: int) -> str:
     """Text of a value with its interval, with fewer decimals if both ends take too much room.
 
     >>> from tcpsf.intervals import Wilson
+    >>> from tcpsf.stats import Estimate
     >>> compact(Estimate(45.14, Wilson(5000, 5000, 7, factor=100.0), 8), 1)
     '45.1 ±1.7'
     >>> compact(Estimate(31.4, Wilson(9, 9, 7, factor=100.0), 8), 1)
@@ -222,10 +237,11 @@ def compact(found: Estimate | None, digits: int) -> str:
     return formatted if len(formatted) <= ROOM or digits == 0 else compact(found, digits - 1)
 
 
-def significant(found: Estimate | None) -> str:
+def significant(found: Uncertain | None) -> str:
     """Text of a value of any size with three significant digits, or more if its interval is narrow.
 
     >>> from tcpsf.intervals import Same, Student
+    >>> from tcpsf.stats import Estimate
     >>> [significant(Estimate(value, Student(error, 7), 8)) for value, error in ((1480.7, 40.0), (9.0, 0.001))]
     ['1481 ±95', '9.000 ±0.002']
     >>> significant(Estimate(7.0, Same(), 8))
@@ -234,13 +250,14 @@ def significant(found: Estimate | None) -> str:
     return NOTHING if found is None else estimate(found, _needed(found))
 
 
-def column(cells: Sequence[Estimate | None]) -> list[str]:
+def column(cells: Sequence[Uncertain | None]) -> list[str]:
     """Texts of the values of a column, all with the same number of decimals.
 
     The number lies between the least and the most that the values need. If they span more than
     three decades, each value has its own significant digits.
 
     >>> from tcpsf.intervals import Same, Student
+    >>> from tcpsf.stats import Estimate
     >>> column([Estimate(0.99999, Student(2e-6, 7), 8), Estimate(0.890, Student(0.01, 7), 8), None])
     ['1.000 ±<0.001', '0.890 ±0.024', '–']
     >>> column([Estimate(13.0, Same(), 1), Estimate(2.0, Same(), 1)])
@@ -261,17 +278,17 @@ WIDE = 1000.0
 """Ratio of the largest to the smallest value from which a column has no common decimals."""
 
 
-def _half(found: Estimate) -> float:
+def _half(found: Uncertain) -> float:
     low, high = found.interval or (found.value, found.value)
     return (high - low) / 2.0
 
 
-def _size(found: Estimate) -> float:
+def _size(found: Uncertain) -> float:
     """Magnitude of a value, or half of its interval if that is larger."""
     return max(abs(found.value), _half(found))
 
 
-def _needed(found: Estimate) -> int:
+def _needed(found: Uncertain) -> int:
     """Decimals of a single value: none for a whole number without an interval."""
     half = _half(found)
     if not half and found.value == round(found.value):

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcpsf import TcpsfError
+from tcpsf.chart import axes, lying, marks, upright
 from tcpsf.evaluation.data import Axis, Figure, Point, PublishedPoint, Section, Series
-from tcpsf.report import axes, chart, lying, marks
-from tcpsf.report.evaluation_page import page
+from tcpsf.report.evaluation_page import page, panel
 from tcpsf.stats import Estimate
 
 NUMBERS = Axis(label="x", unit="", scale="linear")
@@ -36,8 +36,8 @@ def line(
     )
 
 
-def drawn(what: Figure) -> tuple[chart.Chart, ET.Element]:
-    made = chart.draw(what, {})
+def drawn(what: Figure) -> tuple[upright.Drawn, ET.Element]:
+    made = upright.draw(panel(what), marks.Palette())
     return made, ET.fromstring(made.svg)  # noqa: S314  our own
 
 
@@ -129,7 +129,7 @@ def lying_bars(*values: float) -> Figure:
 
 
 def test_groups_of_bars_lie_below_each_other() -> None:
-    made = lying.draw(lying_bars(50, -20, 10), {})
+    made = lying.draw(panel(lying_bars(50, -20, 10)), marks.Palette())
     svg = ET.fromstring(made.svg)  # noqa: S314  our own
     bars = [
         [float(each.attrib[name].rstrip("%")) for name in ("x", "width")]
@@ -152,7 +152,7 @@ def test_groups_of_bars_lie_below_each_other() -> None:
 
 
 def test_a_bar_beyond_the_axis_is_cut_with_a_mark() -> None:
-    svg = ET.fromstring(lying.draw(lying_bars(-272, 10, 240), {}).svg)  # noqa: S314  our own
+    svg = ET.fromstring(lying.draw(panel(lying_bars(-272, 10, 240)), marks.Palette()).svg)  # noqa: S314  our own
     assert [each.text for each in svg.iter("text") if each.get("class") == "cut"] == [
         "◂ −272 ±5",
         "240 ±5 ▸",
@@ -163,7 +163,9 @@ def test_a_bar_beyond_the_axis_is_cut_with_a_mark() -> None:
     ]
     assert ends == [(0, 50), (50, 55), (50, 100)]
     with pytest.raises(TcpsfError, match="cannot draw the figure `f`: its groups"):
-        lying.draw(dataclasses.replace(lying_bars(1, 2, 3), groups=(("A", 2),)), {})
+        lying.draw(
+            panel(dataclasses.replace(lying_bars(1, 2, 3), groups=(("A", 2),))), marks.Palette()
+        )
 
 
 def test_what_the_axes_do_not_reach_is_said() -> None:
@@ -178,11 +180,12 @@ def test_what_the_axes_do_not_reach_is_said() -> None:
 
 
 def test_every_key_has_a_style_of_its_own() -> None:
-    known = {str(number): number for number in range(marks.COLOURS + 2)}
-    series = [line((0, 1), key=key) for key in known]
-    together = marks.styles(series, known)
-    assert len(set(together)) == len(series)
-    assert together == tuple(style for each in series for style in marks.styles([each], known))
+    keys = [str(number) for number in range(marks.COLOURS + 2)]
+    together_drawn = panel(figure(*(line((0, 1), key=key) for key in keys)))
+    curves, known = together_drawn.curves, marks.palette([together_drawn])
+    together = marks.styles(curves, known)
+    assert len(set(together)) == len(curves)
+    assert together == tuple(style for each in curves for style in marks.styles([each], known))
 
 
 def test_what_cannot_be_drawn_is_refused() -> None:
@@ -226,7 +229,7 @@ def test_axes_have_a_few_ticks_that_do_not_touch(
     assert 2 <= len(found) <= 16
     assert all(-1e-9 <= tick.place <= 1 + 1e-9 for tick in found)
     assert [tick.place for tick in found] == sorted(tick.place for tick in found)
-    for room in (chart.WIDE, chart.NARROW):
+    for room in (upright.WIDE, upright.NARROW):
         assert not axes.crowded(axes.labelled(found, room), room)
 
 

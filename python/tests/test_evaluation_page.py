@@ -10,12 +10,13 @@ from importlib.resources import files
 
 import pytest
 from example_report import NASTY, SENDERS, example
-from test_chart import line
+from test_chart import figure, line
 
 from tcpsf import text
+from tcpsf.chart import marks, upright
+from tcpsf.chart.panel import Curve
 from tcpsf.evaluation.data import Report
-from tcpsf.report import chart, marks
-from tcpsf.report.evaluation_page import page
+from tcpsf.report.evaluation_page import page, panel
 
 
 @pytest.fixture(scope="module")
@@ -174,10 +175,10 @@ def test_the_verdict_stands_beside_its_test(report: Report, html: str) -> None:
 
 def test_a_sender_looks_the_same_in_every_figure(report: Report) -> None:
     figures = [each for section in report.sections for each in section.figures]
-    known = marks.known_styles(figures)
+    known = marks.palette(map(panel, figures))
     seen: dict[str, set[marks.Style]] = {}
     for each in figures:
-        styles = chart.draw(each, known).styles
+        styles = upright.draw(panel(each), known).styles
         assert len(set(styles)) == len(styles)
         for series, style in zip(each.series, styles, strict=True):
             seen.setdefault(series.key, set()).add(style)
@@ -197,17 +198,21 @@ def test_a_sender_looks_the_same_on_every_page() -> None:
     for key, style in marks.STYLES.items():
         own = style.colour in framings.values()
         assert own == any(word in key.split("-") or key.startswith(word) for word in named), key
-    strangers = [line((0, 1), key=f"stranger-{number}") for number in range(30)]
-    known = {series.key: number for number, series in enumerate(strangers)}
+    strangers = curves(*(f"stranger-{number}" for number in range(30)))
+    known = marks.Palette(numbers={curve.key: number for number, curve in enumerate(strangers)})
     assert all(style.colour not in framings.values() for style in marks.styles(strangers, known))
     for classic, other in (("classic", "stranger-0"), ("stranger-3", "classic")):
-        drawn_together = marks.styles([line((0, 1), key=key) for key in (classic, other)], known)
+        drawn_together = marks.styles(curves(classic, other), known)
         assert marks.STYLES["classic"] in drawn_together
+
+
+def curves(*keys: str) -> tuple[Curve, ...]:
+    return panel(figure(*(line((0, 1), key=key) for key in keys))).curves
 
 
 def test_text_and_lines_are_seen_against_their_ground() -> None:
     """WCAG 2.2 §1.4.3: text at 4.5 to 1; the series' colours are text in no place but held to the same."""
-    style = (files("tcpsf.report") / "templates" / "evaluation.css").read_text(encoding="utf-8")
+    style = (files("tcpsf.chart") / "templates" / "chart.css").read_text(encoding="utf-8")
     themes = [
         dict(re.findall(r"--([a-z0-9]+): (#[0-9a-f]{3,6});", block))
         for block in re.findall(r":root \{(.*?)\}", style, re.S)

@@ -16,14 +16,14 @@ from test_cli import schema
 from test_short_flows_trials import one, trials
 
 from tcpsf import TcpsfError, _core, stats
+from tcpsf.chart import marks, upright
 from tcpsf.evaluation.data import Report, TableCell
 from tcpsf.evaluation.plan import Scale, make, plan
 from tcpsf.intervals import Same
 from tcpsf.papers import short_flows as paper
 from tcpsf.papers import short_flows_simulated as simulated
 from tcpsf.papers.short_flows_simulated import CLOSEST, TEXT, TransferPoint, network
-from tcpsf.report import chart
-from tcpsf.report.evaluation_page import page
+from tcpsf.report.evaluation_page import page, panel
 from tcpsf.reproduce.short_flows import (
     alternatives,
     evaluate,
@@ -136,7 +136,7 @@ def test_what_each_reduction_costs() -> None:
     figure = events._figure_16(found, columns)
     assert figure.series[0].style == "point"
     assert [round(float(point.x)) for point in figure.series[0].points] == counts.tolist()
-    drawn = chart.draw(figure, {})
+    drawn = upright.draw(panel(figure), marks.Palette())
     assert drawn.svg.count("<use") >= 200
 
 

@@ -6,10 +6,11 @@ Experiments build a `Report`. The page, the JSON and the Parquet files are funct
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from tcpsf import stats, text
+from tcpsf.chart import Axis as Axis
 
 if TYPE_CHECKING:
     from tcpsf.evaluation.judge import Finding
@@ -39,6 +40,8 @@ class _Data(Protocol):
 def _plain(value: Any) -> Any:
     if isinstance(value, _Data):
         return value.to_dict()
+    if isinstance(value, Axis):
+        return asdict(value)
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
     if isinstance(value, Mapping):
@@ -74,20 +77,6 @@ class Series(Plain):
     """Style of the drawing; ``point``: points without a line, on an axis of numbers."""
     points: tuple[Point, ...]
     published: tuple[PublishedPoint, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Axis(Plain):
-    """An axis: its label, unit and ends."""
-
-    label: str
-    unit: str
-    """Unit of the values; empty for a pure number or a category."""
-    scale: Literal["linear", "log", "category"]
-    low: float | None = None
-    """Lower end; ``None``: from the data."""
-    high: float | None = None
-    """Upper end; ``None``: from the data. Longer bars are clipped at the axis, with a mark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

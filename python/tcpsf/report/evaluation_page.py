@@ -6,19 +6,21 @@ The page follows the reader's light or dark setting, and can be printed.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from tcpsf import text
+from tcpsf.chart import layout, marks
+from tcpsf.chart import page as chart_page
+from tcpsf.chart.panel import Curve, Panel
 from tcpsf.errors import TcpsfError
 from tcpsf.evaluation.data import Figure, Report, ReportProvenance, Series, Table, TableCell
-from tcpsf.report import axes, chart, lying, marks
 
 if TYPE_CHECKING:
     import jinja2
+    from markupsafe import Markup
 
 VERDICTS = ("holds", "does not hold", "undecided")
 SVG_NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'
@@ -27,20 +29,11 @@ SVG_NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'
 
 def environment() -> jinja2.Environment:
     """Return the template environment of the pages."""
-    import jinja2
     from markupsafe import Markup
 
-    made = jinja2.Environment(
-        loader=jinja2.PackageLoader("tcpsf.report", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters["marked"] = lambda content: Markup(_marked(content))  # noqa: S704  it escapes
+    made = chart_page.environment("tcpsf.report")
     made.filters["plain_json"] = lambda data: Markup(_plain_json(data))  # noqa: S704  it escapes
     made.filters["sentence"] = _sentence
-    made.filters["drawn"] = Markup  # SVG of `chart` and `marks`, which escape their text
     made.filters["embedded"] = lambda svg: Markup(svg.replace(SVG_NAMESPACE, "", 1))  # noqa: S704  of `Drawing`
     return made
 
@@ -54,7 +47,8 @@ def page(report: Report) -> str:
     _refuse_twins("drawing", [each.key for section in report.sections for each in section.drawings])
     _refuse_twins("figure", [figure.key for figure in figures])
     _refuse_twins("table", [table.key for table in tables])
-    known = marks.known_styles(figures)
+    panels = {figure.key: panel(figure) for figure in figures}
+    known = marks.palette(panels.values())
     counts = [
         (verdict, sum(finding.verdict == verdict for finding in findings)) for verdict in VERDICTS
     ]
@@ -64,8 +58,10 @@ def page(report: Report) -> str:
         .render(
             report=report,
             source=report.provenance,
-            shapes=marks.SHAPES,
-            drawings={figure.key: _draw(figure, known) for figure in figures},
+            drawings={
+                key: layout.placed([each], known, reference="paper") for key, each in panels.items()
+            },
+            captions={figure.key: _caption(figure) for figure in figures},
             tables={table.key: _lay(table) for table in tables},
             claims=text.count(len(findings), "claim"),
             verdicts=[(verdict, count) for verdict, count in counts if count],
@@ -84,141 +80,38 @@ def _refuse_twins(kind: str, keys: Sequence[str]) -> None:
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Column:
-    """Values of a series: this project's or the published ones."""
-
-    series: int
-    label: str
-    published: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cell:
-    """A value as text for the reader, and as a number for a program."""
-
-    text: str
-    value: float | None = None
-    interval: tuple[float, float] | None = None
-
-
-_EMPTY = _Cell(text="")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
-    """All values at one position."""
-
-    x: str
-    plain: float | str
-    """The position as a program reads it."""
-    place: str | None
-    """Per cent of the axis, or of the height with horizontal bars; ``None`` outside the axis."""
-    cells: tuple[_Cell, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Drawn:
-    chart: chart.Chart
-    up: str
-    along: str
-    """Names of the vertical axis (``up``) and of the horizontal axis (``along``)."""
-    places: str
-    """Heading of the column that identifies the rows of the table."""
-    keys: tuple[str, ...]
-    """Signs of the series for the legend, as SVG."""
-    signs: tuple[tuple[str, str], ...]
-    """Further signs, and their meaning."""
-    columns: tuple[_Column, ...]
-    rows: tuple[_Line, ...]
-    notes: tuple[str, ...]
-    solid: bool
-    """Whether no line is dashed.
-
-    Dashes hide the corners of steps, and a single line needs no dashes.
-    """
-
-
-def _draw(figure: Figure, known: Mapping[str, int]) -> _Drawn:
-    drawn = lying.draw(figure, known) if figure.groups else chart.draw(figure, known)
-    signs = []
-    if drawn.banded:
-        signs.append((marks.interval_marker(band=True), "95 % interval"))
-    if drawn.whiskered:
-        signs.append((marks.interval_marker(band=False), "95 % interval"))
-    if any(series.published for series in figure.series):
-        signs.append((marks.published_marker(), "hollow: paper"))
-    notes = list(figure.notes)
-    if drawn.missing:
-        notes.append(f"Outside the axes, but in the table: {text.count(drawn.missing, 'value')}.")
-    columns = tuple(
-        _Column(
-            series=number,
-            label=f"{series.label}, paper" if published else series.label,
-            published=published,
-        )
-        for number, series in enumerate(figure.series)
-        for published in ((False, True) if series.published else (False,))
-    )
-    return _Drawn(
-        chart=drawn,
-        up=chart.titled(figure.x if figure.groups else figure.y),
-        along=chart.titled(figure.y if figure.groups else figure.x),
-        places=chart.titled(figure.x),
-        keys=tuple(
-            marks.legend_marker(series, style, joined=not drawn.x.names and series.style != "point")
-            for series, style in zip(figure.series, drawn.styles, strict=True)
-        ),
-        signs=tuple(signs),
-        columns=columns,
-        rows=tuple(_lines(figure, columns, drawn)),
-        notes=tuple(notes),
-        solid=len(figure.series) == 1 or all(series.style == "step" for series in figure.series),
+def panel(figure: Figure) -> Panel:
+    """Return a figure as the data of a chart."""
+    return Panel(
+        key=figure.key,
+        title=figure.title,
+        x=figure.x,
+        y=figure.y,
+        curves=tuple(_curve(series) for series in figure.series),
+        groups=figure.groups,
+        notes=figure.notes,
     )
 
 
-def _lines(figure: Figure, columns: Sequence[_Column], drawn: chart.Chart) -> Iterable[_Line]:
-    scale = drawn.x
-    by_column = [
-        {
-            _at(x, scale): cell
-            for x, cell in _values(figure.series[column.series], published=column.published)
-        }
-        for column in columns
-    ]
-    places: list[float | str] = [*scale.names] or list({x for values in by_column for x in values})
-    if not scale.names:
-        places.sort(key=lambda x: axes.number(x, figure.x))
-    for x in places:
-        place = scale.place(x) if drawn.rows is None else drawn.rows[axes.name(x)]
-        yield _Line(
-            plain=x,
-            x=text.label(x) if isinstance(x, str) else text.short(x),
-            place=None if place is None else f"{100 * place:.2f}",
-            cells=tuple(values.get(x, _EMPTY) for values in by_column),
-        )
-
-
-def _at(x: float | str, scale: axes.AxisScale) -> float | str:
-    """Identity of a position: a category's name, or the number."""
-    return axes.name(x) if scale.names else x
-
-
-def _values(series: Series, *, published: bool) -> Iterable[tuple[float | str, _Cell]]:
-    if published:
-        return (
-            (point.x, _Cell(text=text.short(point.y), value=point.y)) for point in series.published
-        )
-    shown_values = text.column([point.y for point in series.points])
-    return (
-        (
-            point.x,
-            _Cell(text=shown)
-            if point.y is None
-            else _Cell(text=shown, value=point.y.value, interval=point.y.interval),
-        )
-        for point, shown in zip(series.points, shown_values, strict=True)
+def _curve(series: Series) -> Curve:
+    ends = [None if point.y is None else point.y.interval for point in series.points]
+    return Curve(
+        key=series.key,
+        label=series.label,
+        style=series.style,
+        x=[point.x for point in series.points],
+        y=[None if point.y is None else point.y.value for point in series.points],
+        low=[None if each is None else each[0] for each in ends],
+        high=[None if each is None else each[1] for each in ends],
+        published=tuple((point.x, point.y) for point in series.published),
     )
+
+
+def _caption(figure: Figure) -> Markup:
+    from markupsafe import Markup
+
+    source, words = escape(_sentence(figure.source)), chart_page.marked(figure.caption)
+    return Markup(f"{source} {words}")  # noqa: S704  both are escaped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -368,15 +261,6 @@ def _sentence(sentence: str) -> str:
     ('Ours.', 'Table I.')
     """
     return f"{sentence[:1].upper()}{sentence[1:]}."
-
-
-def _marked(content: str) -> str:
-    """Text as HTML; text between backticks becomes code.
-
-    >>> _marked("`a < b` & c")
-    '<code>a &lt; b</code> &amp; c'
-    """
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(content))
 
 
 def _plain_json(data: Mapping[str, Any]) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tcpsf import stats
+from tcpsf.chart import axes
 from tcpsf.evaluation import judge
 from tcpsf.evaluation.exhibit import Exhibit, Part
 from tcpsf.evaluation.judge import Finding
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.report import axes
 from tcpsf.reproduce.santa_cruz.exhibit_parts import (
     BySender,
     case,

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tcpsf import text
+from tcpsf.chart.panel import Axis
 from tcpsf.errors import TcpsfError
-from tcpsf.evaluation.data import Axis
 
 PIXELS_PER_LETTER = 6.6
 """Mean width, in pixels, of a character of the charts' 12-pixel type.

@@ -6,7 +6,7 @@ function enliven(figure) {
   const plot = figure.querySelector(".plot");
   const chart = plot.querySelector(".chart");
   const lying = plot.classList.contains("lying"); // categories below each other, values from left to right
-  const guide = chart.querySelector(".guide");
+  const guide = document.createElementNS(chart.namespaceURI, "line");
   const table = figure.querySelector("table");
   const heads = [...table.tHead.rows[0].cells];
   const rows = [...table.tBodies[0].rows].filter((row) => row.dataset.x);
@@ -14,6 +14,10 @@ function enliven(figure) {
   const readout = element("div", "readout");
   let shown = -1;
 
+  guide.classList.add("guide");
+  guide.setAttribute("hidden", "hidden");
+  guide.setAttribute(lying ? "x2" : "y2", "100%");
+  chart.append(guide);
   readout.hidden = true;
   readout.setAttribute("role", "status");
   plot.append(readout);

@@ -7,11 +7,11 @@ Other series take the remaining colours, in the order in which a page shows them
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from tcpsf.evaluation.data import Figure, Series
+from tcpsf.chart.panel import Curve, Panel
 
 
 def _polygon(corners: int, *, radius: float, turn: float = 0.0, inner: float | None = None) -> str:
@@ -112,7 +112,9 @@ STYLES: Mapping[str, Style] = {
 """Styles by the key of a series."""
 
 _FREE = tuple(range(FIXED + 1, COLOURS))
-"""Colours of series that `STYLES` does not name."""
+"""Colours of curves that `STYLES` does not name, beside curves that it names."""
+_EVERY = (FIXED, VARIABLE, *_FREE, CLASSIC)
+"""All colours, in the order in which curves without a named one take them."""
 
 
 class Kind(StrEnum):
@@ -122,37 +124,54 @@ class Kind(StrEnum):
     PUBLISHED = "p"
 
 
-def known_styles(figures: Sequence[Figure]) -> dict[str, int]:
-    """Number the keys that `STYLES` does not name, in the order in which the figures show them."""
-    keys = dict.fromkeys(
-        series.key for figure in figures for series in figure.series if series.key not in STYLES
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Palette:
+    """Styles of the keys that `STYLES` does not name."""
+
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    """Number of each such key; a key without a number counts as 0."""
+    colours: tuple[int, ...] = _FREE
+
+    def slot(self, number: int) -> Style:
+        """Style of a number: the colours in turn, with other shapes in each round."""
+        turn, place = divmod(number, len(self.colours))
+        colour = self.colours[place]
+        return _of(colour, (colour + 3 * turn) % COLOURS, light=turn % 2 == 1)
+
+
+def palette(panels: Iterable[Panel]) -> Palette:
+    """Number the keys that `STYLES` does not name, in the order in which the panels show them.
+
+    If it names none of the keys, no colour is reserved.
+    """
+    keys = dict.fromkeys(curve.key for panel in panels for curve in panel.curves)
+    unnamed = [key for key in keys if key not in STYLES]
+    return Palette(
+        numbers={key: number for number, key in enumerate(unnamed)},
+        colours=_EVERY if len(unnamed) == len(keys) else _FREE,
     )
-    return {key: number for number, key in enumerate(keys)}
 
 
-def styles(series: Sequence[Series], known: Mapping[str, int]) -> tuple[Style, ...]:
-    """Style of each series: that of its key, or the next free one if that is taken."""
+def styles(curves: Sequence[Curve], known: Palette) -> tuple[Style, ...]:
+    """Style of each curve: that of its key, or the next free one if that is taken."""
     taken: dict[Style, int] = {}
     order = sorted(
-        range(len(series)),
-        key=lambda number: (series[number].key not in STYLES, known.get(series[number].key, 0)),
+        range(len(curves)),
+        key=lambda number: (
+            curves[number].key not in STYLES,
+            known.numbers.get(curves[number].key, 0),
+        ),
     )
     for number in order:
-        key = series[number].key
-        slot = known.get(key, 0)
-        style = STYLES.get(key) or _slot(slot)
+        key = curves[number].key
+        slot = known.numbers.get(key, 0)
+        style = STYLES.get(key) or known.slot(slot)
         while style in taken:
-            style = _slot(slot)
+            style = known.slot(slot)
             slot += 1
         taken[style] = number
     by_number = {number: style for style, number in taken.items()}
-    return tuple(by_number[number] for number in range(len(series)))
-
-
-def _slot(number: int) -> Style:
-    """Style of a number: the free colours in turn, with other shapes in each round."""
-    turn, place = divmod(number, len(_FREE))
-    return _of(_FREE[place], (_FREE[place] + 3 * turn) % COLOURS, light=turn % 2 == 1)
+    return tuple(by_number[number] for number in range(len(curves)))
 
 
 def use(kind: Kind, style: Style, x: str, y: float) -> str:
@@ -164,9 +183,9 @@ def use(kind: Kind, style: Style, x: str, y: float) -> str:
     return f'<use class="{kind}" href="#{kind}{style.shape}" x="{x}" y="{y:.1f}"/>'
 
 
-def legend_marker(series: Series, style: Style, *, joined: bool) -> str:
-    """A drawing of a series' line and marker, its marker alone, or its bar."""
-    if series.style == "bar":
+def legend_marker(curve: Curve, style: Style, *, joined: bool) -> str:
+    """A drawing of a curve's line and marker, its marker alone, or its bar."""
+    if curve.style == "bar":
         inside = '<rect class="bar" x="8" y="1" width="12" height="12"/>'
     else:
         line = '<line class="line" x1="0" x2="28" y1="7" y2="7"/>' if joined else ""
