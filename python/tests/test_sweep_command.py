@@ -13,6 +13,9 @@ import polars as pl
 import pytest
 from conftest import REPOSITORY, Command
 
+from tcpsf import Study
+from tcpsf.studies.study_figures import figures
+
 
 def schema_of(name: str) -> Any:
     """Return the schema of a JSON output."""
@@ -156,3 +159,47 @@ def test_example_studies_at_small_scale(tcpsf: Command, name: str, tmp_path: Pat
     answer = tcpsf("sweep", "run", study, *words)
     assert (answer.status, "error" in answer.err) == (0, False)
     assert "ranges from" in answer.out
+    shown = tcpsf("sweep", "show", study, *words, "--out", tmp_path / "out")
+    assert shown.status == 0
+    drawn = sorted(path.name for path in (tmp_path / "out").glob("*.svg"))
+    assert drawn == sorted(f"{plot.name}.svg" for plot in Study.from_toml(study).plot)
+    page = (tmp_path / "out" / f"{name}.html").read_text(encoding="utf-8")
+    assert page.count("<figure") == len(drawn)
+
+
+def plotted(study_file: Path, lines: str) -> Path:
+    study_file.write_text(f"{STUDY}\n[[plot]]\nname = 'p'\n{lines}", encoding="utf-8")
+    return study_file
+
+
+def test_plot_has_the_values_and_intervals_of_the_results(tcpsf: Command, study_file: Path) -> None:
+    plotted(study_file, "measure = 'mean_s'\nx = 'bytes'")
+    answer = tcpsf("sweep", study_file, "--json", "--measure", "mean_s")
+    rows = json.loads(answer.out)["results"]
+    found = Study.from_toml(study_file)
+    frame = pl.DataFrame(rows)
+    (figure,) = figures(found, frame)
+    (panel,) = figure.panels
+    (curve,) = panel.curves
+    assert (panel.x.label, panel.x.unit, list(curve.x)) == ("bytes", "kB", [6.0, 30.0])
+    whole = [row for row in rows if row["class"] is None]
+    assert list(curve.y) == [row["value"] for row in whole]
+    assert list(curve.low) == [row["low"] for row in whole]
+    assert panel.y.label == "mean completion time"
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("measure = 'mean_s'\nx = 'byte'", "plot[0].x: no axis is called `byte`"),
+        ("measure = 'goodput_mbps'\nx = 'bytes'", "plot `p`: no result has the measure"),
+        ("measure = 'p999_s'\nx = 'bytes'", "plot `p`: `p999_s` has no value at any point"),
+        ("measure = 'mean_s'\nx = 'bytes'\nvalue = 'percent'", "needs a table `[compare]`"),
+    ],
+)
+def test_bad_plots(tcpsf: Command, study_file: Path, lines: str, message: str) -> None:
+    out = study_file.parent / "out"
+    answer = tcpsf("sweep", plotted(study_file, lines), "--out", out)
+    assert (answer.status, answer.out) == (2, "")
+    assert message in answer.err
+    assert not out.exists()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpsf import text
+from tcpsf.chart import page_of
 from tcpsf.cli.output import MARK, print_message, print_result, put_json, results_folder
 from tcpsf.cli.progress import bar
 from tcpsf.cli.setting import parsed
@@ -171,7 +172,15 @@ def _show(found: StudyResults, measures: Sequence[str], *, json: bool) -> None:
 
 
 def _write(folder: Path, found: StudyResults) -> None:
-    """Write the results as Parquet and JSON."""
+    """Write the results as Parquet and JSON, and the plots as a page and as SVG."""
+    plots = found.figures()
+    for each in plots:
+        (folder / f"{each.key}.svg").write_text(each.svg(), encoding="utf-8")
+    if plots:
+        title = found.study.title or found.study.name
+        (folder / f"{found.study.name}.html").write_text(
+            page_of(plots, title=title), encoding="utf-8"
+        )
     found.frame.write_parquet(folder / "results.parquet")
     whole = report.results_json(found)
     put_json(folder / "study.json", whole)

@@ -80,7 +80,7 @@ def sweep() -> None:
 )
 @_measures
 @as_json
-@out("Write the results to this folder, as Parquet and JSON.")
+@out("Write the results to this folder, as Parquet and JSON, with the plots as HTML and SVG.")
 @force()
 def run(**arguments: Any) -> None:
     """Simulate the missing runs of a study, and print its results.
@@ -106,7 +106,7 @@ def status(**arguments: Any) -> None:
 @_study_options()
 @_measures
 @as_json
-@out("Write the results to this folder, as Parquet and JSON.")
+@out("Write the results to this folder, as Parquet and JSON, with the plots as HTML and SVG.")
 @force()
 def show(**arguments: Any) -> None:
     """Print the results of the points whose runs are complete."""

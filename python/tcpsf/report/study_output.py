@@ -13,6 +13,7 @@ from tcpsf.stats import Estimate
 from tcpsf.studies.definition import Study
 from tcpsf.studies.running import confidence_of, rounds, unknown_measure
 from tcpsf.studies.study_results import StudyResults
+from tcpsf.studies.study_sentence import sentence, shown
 from tcpsf.studies.study_state import StudyState
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def results_text(found: StudyResults, measures: Sequence[str] = ()) -> str:
     for (measure, kind, name), rows in _tables(_chosen(found, measures)):
         parts.append(_titled(measure, kind, name))
         parts.append(_table(found.study, rows))
-        parts.append(_sentence(found.study, rows))
+        parts.append(sentence(found.study, rows))
     parts.append("\n".join(_legend(found.study)))
     return "\n\n".join(parts)
 
@@ -148,8 +149,8 @@ def _table(study: Study, rows: Sequence[Row]) -> str:
     groups = [key for key in ("class", "variant") if any(row[key] is not None for row in rows)]
     values = [_estimate(row, "") for row in rows]
     columns = [
-        *([axis, *(_cell(row[axis]) for row in rows)] for axis in axes),
-        *([key, *(_cell(row[key]) for row in rows)] for key in groups),
+        *([axis, *(shown(row[axis]) for row in rows)] for axis in axes),
+        *([key, *(shown(row[key]) for row in rows)] for key in groups),
         ["runs", *(str(row["runs"]) for row in rows)],
         ["value", *text.column(values)],
     ]
@@ -162,53 +163,12 @@ def _table(study: Study, rows: Sequence[Row]) -> str:
     return text.table(table, left=[*left, *([len(columns) - 1] if study.compare else [])])
 
 
-def _cell(value: Any) -> str:
-    if value is None:
-        return "all"
-    return text.short(value) if isinstance(value, int | float) else str(value)
-
-
 def _estimate(row: Row, prefix: str) -> Estimate | None:
     value, low, high = (row[f"{prefix}{name}"] for name in ("value", "low", "high"))
     if value is None:
         return None
     spread = Stated(low, high) if low is not None else Same() if row["runs"] > 1 else None
     return Estimate(value, spread, row["runs"])
-
-
-def _sentence(study: Study, rows: Sequence[Row]) -> str:
-    """Sum up a table: the range of the values, or where the differences are significant."""
-    whole = [row for row in rows if row["class"] is None and row["variant"] is None]
-    if study.compare is None:
-        known = [row for row in whole if row["value"] is not None]
-        if not known:
-            return "No point has enough flows for a value."
-        low, high = (pick(known, key=lambda row: row["value"]) for pick in (min, max))
-        return (
-            f"The value ranges from {_number(low)} ({_place(study, low)}) to {_number(high)} "
-            f"({_place(study, high)})."
-        )
-    compared = [row for row in whole if row["percent_value"] is not None]
-    if not compared:
-        return "No difference can be computed."
-    lower = [row for row in compared if row["significant"] and row["percent_value"] < 0]
-    higher = [row for row in compared if row["significant"] and row["percent_value"] > 0]
-    unclear = len(compared) - len(lower) - len(higher)
-    least, most = (pick(compared, key=lambda row: row["percent_value"]) for pick in (min, max))
-    return (
-        f"Of {text.count(len(compared), 'comparison')}, {len(lower)} are significantly lower than "
-        f"the baseline, {len(higher)} higher, and {unclear} not significant. The change ranges from "
-        f"{text.plain(least['percent_value'], 1)} % ({_place(study, least)}) to "
-        f"{text.plain(most['percent_value'], 1)} % ({_place(study, most)})."
-    )
-
-
-def _number(row: Row) -> str:
-    return text.titled(text.significant(Estimate(row["value"], None, row["runs"])), row["unit"])
-
-
-def _place(study: Study, row: Row) -> str:
-    return ", ".join(f"{axis.column} = {_cell(row[axis.column])}" for axis in study.axis)
 
 
 def _legend(study: Study) -> Iterator[str]:

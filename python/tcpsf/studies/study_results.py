@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tcpsf import paired
+from tcpsf.chart import Plot
 from tcpsf.finished import digest
 from tcpsf.measurements import (
     MEASURES,
@@ -33,6 +34,7 @@ from tcpsf.studies.running import (
     rounds,
     unknown_measure,
 )
+from tcpsf.studies.study_figures import figures
 
 if TYPE_CHECKING:
     import polars as pl
@@ -64,6 +66,10 @@ class StudyResults:
     def to_frame(self) -> pl.DataFrame:
         """Return the table of results."""
         return self.frame
+
+    def figures(self) -> list[Plot]:
+        """Return the plots that the study defines. Raises `StudyError` if one has no results."""
+        return list(figures(self.study, self.frame))
 
 
 def selection_of(study: Study) -> Selection:
