@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from tcpsf.comparison import Comparison, compare
     from tcpsf.errors import OutputError, ScenarioError, TcpsfError
     from tcpsf.pcap import Pcap
-    from tcpsf.result import Batch, Provenance, RunResult
+    from tcpsf.result import Batch, Provenance
+    from tcpsf.run_result import RunResult
     from tcpsf.runs import Fold, Progress, replicate, run
     from tcpsf.scenario import (
         Balanced,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
         Transfers,
         Workload,
     )
+    from tcpsf.sim_summary import Summary
 
 __all__ = [
     "Balanced",
@@ -84,6 +86,7 @@ __all__ = [
     "ScenarioError",
     "SenderShare",
     "Sizes",
+    "Summary",
     "Tcp",
     "TcpsfError",
     "Transfers",
@@ -99,6 +102,8 @@ _HOMES = (
     "tcpsf.scenario",
     "tcpsf.pcap",
     "tcpsf.result",
+    "tcpsf.sim_summary",
+    "tcpsf.run_result",
     "tcpsf.runs",
     "tcpsf.comparison",
 )

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Generic, Protocol, SupportsIndex, TypeVar, ove
 from tcpsf import _core
 from tcpsf.errors import ScenarioError, TcpsfError
 from tcpsf.pcap import Pcap, captured
-from tcpsf.result import Batch, Provenance, RunResult, to_frame
+from tcpsf.result import Batch, Provenance, to_frame
+from tcpsf.run_result import RunResult
 from tcpsf.scenario import Scenario, explain
 
 if TYPE_CHECKING:

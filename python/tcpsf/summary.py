@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tcpsf import stats
 from tcpsf.distribution import Distribution
-from tcpsf.result import Batch, Provenance
+from tcpsf.result import Provenance
 
 if TYPE_CHECKING:
     import polars as pl
@@ -101,6 +101,13 @@ class RunSummary:
     """Other data of the run, as plain data by name."""
 
 
+class _Flows(Protocol):
+    """Rows of flows: a batch, or the result of a run."""
+
+    @property
+    def flows(self) -> pl.DataFrame: ...
+
+
 class SummaryFold:
     """Sums over a run's flows, for the argument ``reduce`` of `replicate`.
 
@@ -113,7 +120,7 @@ class SummaryFold:
         self._percentiles = percentiles
         self._classes = classes
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: _Flows) -> None:
         """Add the rows of a batch to the sums."""
         flows = batch.flows
         if flows.height == 0:

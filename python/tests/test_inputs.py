@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import json
 import os
-import pickle
 import subprocess
 import sys
 import threading
@@ -27,7 +26,6 @@ from tcpsf import (
     replicate,
     run,
 )
-from tcpsf.papers.smart_framing import CLASSIC, web_scenario
 from tcpsf.runs import AHEAD, Job, results_of
 from tcpsf.summary import SummaryFold
 
@@ -230,15 +228,6 @@ def test_numpys_arrays_and_numbers_are_lists_and_numbers() -> None:
         match=r"workload\[0\].sizes\[0\]: `.*` is not text, a number, a list or a table",
     ):
         run(transfers([Path("a")]))
-
-
-def test_a_result_pickles() -> None:
-    result = run(web_scenario(sender=CLASSIC.sender, duration="5s"), seed=3)
-    again = pickle.loads(pickle.dumps(result))  # noqa: S301 (our own)
-    assert again.provenance == result.provenance
-    assert repr(again) == repr(result)
-    for name in ("flows", "recoveries", "links", "samples", "packets"):
-        assert getattr(again, name).equals(getattr(result, name))
 
 
 class TestManyRuns:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -143,7 +144,7 @@ def test_some_worker_is_needed(small: Scenario) -> None:
 
 def test_a_failing_fold_stops_the_rest(small: Scenario) -> None:
     class Broken(SummaryFold):
-        def add(self, batch: Batch) -> None:
+        def add(self, batch: Any) -> None:
             raise ZeroDivisionError(batch.flows.height)
 
     began = time.monotonic()

@@ -17,6 +17,7 @@ from tcpsf.pcap import Pcap, standard_output
 from tcpsf.report import sim_output as report
 from tcpsf.runs import Job, Progress, checked_seed, results_of
 from tcpsf.scenario import Scenario
+from tcpsf.sim_summary import Summary
 from tcpsf.summary import RunSummary, SummaryFold
 from tcpsf.summed import SummedRuns
 
@@ -62,9 +63,7 @@ def command(
         if json:
             print_pieces(found.as_json(seeds))
         else:
-            (print_message if to_stdout else print_result)(
-                report.as_text(found.summed, seeds=seeds)
-            )
+            (print_message if to_stdout else print_result)(str(Summary(found.summed, seeds=seeds)))
 
 
 class _Found:
