@@ -17,7 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from tcpsf.comparison import Comparison, compare
+    from tcpsf.compared import Comparison, ComparisonEntry
+    from tcpsf.comparison import compare
     from tcpsf.errors import OutputError, ScenarioError, TcpsfError
     from tcpsf.pcap import Pcap
     from tcpsf.result import Batch, Provenance
@@ -61,6 +62,7 @@ __all__ = [
     "ByteLoss",
     "CoDel",
     "Comparison",
+    "ComparisonEntry",
     "DelayChange",
     "Discard",
     "Fold",
@@ -105,6 +107,7 @@ _HOMES = (
     "tcpsf.sim_summary",
     "tcpsf.run_result",
     "tcpsf.runs",
+    "tcpsf.compared",
     "tcpsf.comparison",
 )
 

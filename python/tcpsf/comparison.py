@@ -10,45 +10,21 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
+from dataclasses import replace
+from typing import Any, NamedTuple, SupportsIndex
 
 from tcpsf import paired, stats
+from tcpsf.compared import BEYOND, ComparedMeasure, Comparison, ComparisonEntry
 from tcpsf.errors import ScenarioError, TcpsfError, nearest
 from tcpsf.runs import Job, Progress, checked_seed, results_of
 from tcpsf.scenario import Greedy, Scenario
 from tcpsf.summary import Group, RunSummary, SummaryFold, Totals, total
-
-if TYPE_CHECKING:
-    import polars as pl
 
 AS_WRITTEN = "as in the scenario"
 """Label of the senders that the scenario itself has."""
 
 RUNS = 16
 """Default number of pairs of runs."""
-
-SIGNIFICANT = 0.05
-"""Adjusted p-value below which a difference is called significant."""
-
-BEYOND = 25
-"""A percentile is reported if at least this number of flows took longer, with each sender.
-
-With fewer flows, an end of the interval is often the time of the slowest flow. Intervals of
-differences with 19 flows beyond the percentile contained the true value in 95.1 % of 1000 experiments
-(`verification/coverage.py`).
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedMeasure:
-    """A quantity that is compared."""
-
-    key: str
-    title: str
-    unit: str
-    """Unit of the values; ``""`` for numbers per flow."""
-
 
 COMPLETION = ComparedMeasure("mean_s", "mean", "s")
 QUANTILES = (
@@ -108,88 +84,6 @@ LINK: tuple[tuple[ComparedMeasure, _Row], ...] = (
     ),
 )
 """Measures of a link, as ratios of totals over runs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """Result of `compare`: the value of each measure for each sender, with the differences."""
-
-    scenario: Scenario
-    """The scenario before senders were replaced."""
-    version: str
-    """Version of tcpsf."""
-    senders: tuple[str, ...]
-    """The senders. The first one is the baseline of all differences."""
-    workloads: tuple[str, ...]
-    """Workloads whose sender was replaced."""
-    seeds: tuple[int, ...]
-    entries: tuple[ComparisonEntry, ...]
-    paired: bool
-    """Whether the senders have equal numbers of flows in every run, as equal arrivals cause."""
-
-    def to_frame(self) -> pl.DataFrame:
-        """Return one row per entry and sender, as `ComparisonEntry.to_rows` describes them."""
-        import polars as pl
-
-        rows = [row for entry in self.entries for row in entry.to_rows(self.senders)]
-        return pl.DataFrame(rows, infer_schema_length=None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonEntry:
-    """One measure of a workload, a size class or a link, for each sender."""
-
-    kind: str
-    """``"flows"``, ``"endless"`` or ``"link"``."""
-    name: str
-    """Name of the workload or link."""
-    size_class: int | None
-    """Number of the size class from 1; ``None`` for the whole workload and for links."""
-    size_bytes: float | None
-    """Mean size of the baseline's completed flows."""
-    measure: ComparedMeasure
-    values: tuple[stats.Estimate | None, ...]
-    """The value of each sender."""
-    differences: tuple[paired.Difference | None, ...]
-    """The difference of each sender from the first one; ``None`` for the first."""
-    p_values: tuple[float | None, ...] = ()
-    """P-values of differences of zero (`paired.p_value`)."""
-    adjusted: tuple[float | None, ...] = ()
-    """The p-values, adjusted for all entries of the comparison (Holm)."""
-
-    def is_significant(self, sender: int) -> bool:
-        """Return whether a sender differs from the first one, at an adjusted 5 % level."""
-        p_value = self.adjusted[sender]
-        return p_value is not None and p_value < SIGNIFICANT
-
-    def to_rows(self, senders: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yield the entry as plain data, one row per sender."""
-        for number, sender in enumerate(senders):
-            difference = self.differences[number]
-            yield {
-                "kind": self.kind,
-                "name": self.name,
-                "class": self.size_class,
-                "size_bytes": self.size_bytes,
-                "measure": self.measure.key,
-                "sender": sender,
-                **_columns("", self.values[number]),
-                **_columns("difference_", difference.absolute if difference else None),
-                **_columns("percent_", difference.percent if difference else None),
-                "p_value": self.p_values[number],
-                "adjusted_p_value": self.adjusted[number],
-                "significant": self.is_significant(number),
-            }
-
-
-def _columns(prefix: str, found: stats.Estimate | None) -> dict[str, float | None]:
-    interval = found and found.interval
-    low, high = interval or (None, None)
-    return {
-        f"{prefix}value": found.value if found else None,
-        f"{prefix}low": low,
-        f"{prefix}high": high,
-    }
 
 
 def compare(

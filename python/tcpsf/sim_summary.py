@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tcpsf import markup, stats, text
 from tcpsf.errors import TcpsfError
@@ -29,13 +29,6 @@ class _Result(Protocol):
     def flows(self) -> pl.DataFrame: ...
     @property
     def links(self) -> pl.DataFrame: ...
-
-
-class _Section(NamedTuple):
-    title: str
-    rows: list[list[str]]
-    """Cells, with the heads in the first row."""
-    left: tuple[int, ...] = ()
 
 
 class Summary:
@@ -117,14 +110,11 @@ class Summary:
         return str(self)
 
     def __str__(self) -> str:
-        tables = (
-            f"{part.title}\n\n{text.table(part.rows, left=part.left)}" for part in self._sections()
-        )
-        return "\n\n".join([self._title(), *tables, "\n".join(self._legend())])
+        return "\n\n".join([self._title(), *map(str, self._tables()), "\n".join(self._legend())])
 
     def _repr_html_(self) -> str:
         tables = (
-            markup.table(part.rows, caption=part.title, left=part.left) for part in self._sections()
+            markup.table(part.rows, caption=part.title, left=part.left) for part in self._tables()
         )
         legend = markup.paragraph("\n".join(self._legend()))
         return (
@@ -134,20 +124,20 @@ class Summary:
 
     def _title(self) -> str:
         scenario = self._found.source.scenario
-        seeds = _named(self._seeds)
+        seeds = text.seeds(self._seeds)
         return f"{scenario.name}: {text.count(self.runs, 'run')} of {scenario.duration}, {seeds}"
 
     def _finite(self) -> list[GroupReport]:
         return [each for each in self._found.groups() if not _is_endless(each, self._found)]
 
-    def _sections(self) -> Iterator[_Section]:
+    def _tables(self) -> Iterator[text.TitledTable]:
         found = self._found
         for (workload, variant), members in groupby(self._finite(), lambda each: each.group[:2]):
-            yield _Section(f"Flows of `{workload}`, {variant}", _flows(list(members)))
+            yield text.TitledTable(f"Flows of `{workload}`, {variant}", _flows(list(members)))
         endless = [each for each in found.groups() if _is_endless(each, found)]
         if endless:
-            yield _Section("Endless flows", _greedy(endless, found), (0, 1))
-        yield _Section("Links", _links(found), (0,))
+            yield text.TitledTable("Endless flows", _greedy(endless, found), (0, 1))
+        yield text.TitledTable("Links", _links(found), (0,))
 
     def _legend(self) -> Iterator[str]:
         """Yield explanations of the columns."""
@@ -158,16 +148,6 @@ class Summary:
         yield "%FR: fast retransmits, as a percentage of fast retransmits and timeouts. –: none."
         yield "resent: share of the payload bytes sent. dropped: by the queue. lost: by the link's loss model."
         yield "used: share of the link's rate. queue, max: mean and largest queue."
-
-
-def _named(seeds: Sequence[int]) -> str:
-    """Name the seeds; the first eight if they are not consecutive."""
-    if len(seeds) == 1:
-        return f"seed {seeds[0]}"
-    if all(after == before + 1 for before, after in pairwise(seeds)):
-        return f"seeds {seeds[0]} to {seeds[-1]}"
-    listed = ", ".join(map(str, seeds[:8]))
-    return f"seeds {listed}, …" if len(seeds) > 8 else f"seeds {listed}"
 
 
 def _is_endless(each: GroupReport, found: SummedRuns) -> bool:

@@ -6,12 +6,12 @@ import copy
 import multiprocessing
 import pickle
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 
 import polars as pl
 import pytest
 from conftest import Command
+from html_tables import Tables
 from polars.testing import assert_frame_equal
 
 from tcpsf import (
@@ -34,36 +34,6 @@ def both(small: Scenario) -> Scenario:
     """A short run with finite and endless flows, samples and packets."""
     changed = small.with_value("duration", "10s").with_value("trace", ["greedy"])
     return changed.with_value("samples", {"every": "1s", "links": ["there"]})
-
-
-class Tables(HTMLParser):
-    """Reads the cells of HTML tables, and checks that every element is closed."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.rows: list[list[str]] = []
-        self.text = ""
-        self._open: list[str] = []
-        self.feed(html)
-        self.close()
-        assert self._open == []
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        del attrs
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th"):
-            self.rows[-1].append("")
-        if tag != "br":
-            self._open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-        if self._open and self._open[-1] in ("td", "th"):
-            self.rows[-1][-1] += data
 
 
 @pytest.mark.parametrize("runs", [1, 3])
