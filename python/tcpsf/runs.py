@@ -19,11 +19,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Generic, Protocol, SupportsIndex, TypeVar, overload
 
 from tcpsf import _core
-from tcpsf.errors import ScenarioError, TcpsfError
+from tcpsf.errors import TcpsfError
 from tcpsf.pcap import Pcap, captured
 from tcpsf.result import Batch, Provenance, to_frame
 from tcpsf.run_result import RunResult
-from tcpsf.scenario import Scenario, explain
+from tcpsf.scenario import Scenario
 
 if TYPE_CHECKING:
     import polars as pl
@@ -83,8 +83,8 @@ class Job(Generic[R_co]):
 def run(scenario: Scenario, *, seed: SupportsIndex = 1, pcap: Pcap | None = None) -> RunResult:
     """Simulate ``scenario`` once. The same scenario and seed give the same bytes on any machine.
 
-    With ``pcap``, every packet is also written to a capture. Raises `ScenarioError` if the scenario
-    is invalid, and `OutputError` if the capture cannot be written.
+    With ``pcap``, every packet is also written to a capture. Raises `OutputError` if the capture
+    cannot be written, and `TcpsfError` if ``seed`` is not a whole number from 0 to 2⁶⁴ − 1.
 
     >>> from tcpsf import Link, Scenario, Transfers, run
     >>> there = Link(name="there", from_="a", to="b", rate="10Mb/s", delay="50ms")
@@ -100,11 +100,6 @@ def run(scenario: Scenario, *, seed: SupportsIndex = 1, pcap: Pcap | None = None
         Job(scenario=scenario, seed=checked_seed(seed), fold=_Keep, pcap=pcap),
         between=lambda _share: None,
     )
-
-
-def check(scenario: Scenario) -> None:
-    """Check that a scenario can be simulated. Raises `ScenarioError` if not."""
-    _simulation(scenario, 1)
 
 
 def checked_seed(seed: SupportsIndex) -> int:
@@ -283,7 +278,7 @@ class _Crew:
 
 def _drive(job: Job[R], *, between: Callable[[float], None]) -> R:
     """Make one run. ``between`` is called with the finished share at regular intervals."""
-    simulation = _simulation(job.scenario, checked_seed(job.seed))
+    simulation = _core.Simulation(job.scenario.to_json(), seed=checked_seed(job.seed))
     with captured(simulation, job.pcap) as advance:
         fold = job.fold()
         while advance(EVENTS_BETWEEN_CHECKS):
@@ -303,15 +298,6 @@ def _take(simulation: _core.Simulation) -> Batch:
         samples=simulation.take_samples(),
         packets=simulation.take_packets(),
     )
-
-
-def _simulation(scenario: Scenario, seed: int) -> _core.Simulation:
-    """Create a simulation. An error of the simulator begins with the key, and can have a hint."""
-    try:
-        return _core.Simulation(scenario.to_json(), seed=seed)
-    except ValueError as error:
-        message, hint = error.args
-        raise ScenarioError(message, hint=hint or explain(message.split(": ", 1)[0])) from None
 
 
 class _Keep:

@@ -79,10 +79,9 @@ def test_the_stub_names_what_the_extension_has() -> None:
 
 
 def test_the_extension_says_what_is_wrong_and_what_to_do(small: tcpsf.Scenario) -> None:
+    data = {**small.to_dict(), "route": [{"from": "a", "to": "b", "via": ["thre"]}]}
     with pytest.raises(ValueError, match="route") as caught:
-        _core.Simulation(
-            small.with_value("route", [{"from": "a", "to": "b", "via": ["thre"]}]).to_json(), seed=1
-        )
+        _core.Simulation(json.dumps(data), seed=1)
     message, hint = caught.value.args
     assert message == "route[0].via[0]: there is no link `thre`"
     assert hint == "did you mean `there`?"

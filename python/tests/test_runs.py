@@ -22,7 +22,6 @@ from tcpsf import (
     Progress,
     Provenance,
     Scenario,
-    ScenarioError,
     TcpsfError,
     replicate,
     run,
@@ -128,13 +127,6 @@ def test_progress_rises_to_the_end(small: Scenario) -> None:
     assert told
     assert all(earlier.done <= later.done for earlier, later in itertools.pairwise(told))
     assert told[-1] == Progress(done=1.0, finished=3, runs=3)
-
-
-def test_a_wrong_scenario_is_refused_at_once(small: Scenario) -> None:
-    wrong = small.with_value("workload.web.of", "nowhere")
-    for attempt in (lambda: run(wrong, seed=1), lambda: replicate(wrong, seeds=[1, 2])):
-        with pytest.raises(ScenarioError, match=r"workload\[0\]\.of: there is no link `nowhere`"):
-            attempt()
 
 
 def test_some_worker_is_needed(small: Scenario) -> None:

@@ -57,7 +57,7 @@ def command(
                 None if out is None else stack.enter_context(results_folder(out, replace=force))
             )
             with bar("simulating") as progress:
-                _simulate(file, scenario, seeds, workers, folder, capture, progress, found.add)
+                _simulate(scenario, seeds, workers, folder, capture, progress, found.add)
             if folder is not None:
                 _write(folder, found, seeds)
         if json:
@@ -113,7 +113,6 @@ def _capture(
 
 
 def _simulate(
-    file: Path,
     scenario: Scenario,
     seeds: Sequence[int],
     workers: int | None,
@@ -130,12 +129,9 @@ def _simulate(
         return Job(scenario=scenario, seed=seed, fold=fold, pcap=pcap)
 
     jobs = (job(seed) for seed in seeds)
-    with (
-        scenario_file.simulating(file),
-        contextlib.closing(
-            results_of(jobs, runs=len(seeds), workers=workers, progress=progress)
-        ) as results,
-    ):
+    with contextlib.closing(
+        results_of(jobs, runs=len(seeds), workers=workers, progress=progress)
+    ) as results:
         for summary in results:
             take(summary)
     if writer is not None:
