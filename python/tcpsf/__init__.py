@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tcpsf.pcap import Pcap
     from tcpsf.result import Batch, Provenance
     from tcpsf.run_result import RunResult
-    from tcpsf.runs import Fold, Progress, replicate, run
+    from tcpsf.runs import Fold, Progress, replicate, replicates, run
     from tcpsf.scenario import (
         Balanced,
         Buffer,
@@ -96,6 +96,7 @@ __all__ = [
     "__version__",
     "compare",
     "replicate",
+    "replicates",
     "run",
 ]
 

@@ -38,10 +38,10 @@ class Summary:
     95 % intervals. `RunResult.summary` makes the summary of one run, and `Summary.of` that of
     several.
 
-    >>> from tcpsf import replicate
+    >>> from tcpsf import replicates
     >>> from tcpsf.papers.smart_framing import CLASSIC, web_scenario
     >>> web = web_scenario(sender=CLASSIC.sender, duration="5s")
-    >>> print(str(Summary.of(replicate(web, seeds=[1, 2]))).splitlines()[0])
+    >>> print(str(Summary.of(replicates(web, num_replicates=2))).splitlines()[0])
     smart-framing-web: 2 runs of 5s, seeds 1 to 2
     """
 
@@ -55,6 +55,7 @@ class Summary:
     def of(cls, results: Iterable[_Result]) -> Summary:
         """Summarize runs of one scenario. An iterator needs memory for one result at a time.
 
+        A result is a `RunResult`, or has its attributes ``provenance``, ``flows`` and ``links``.
         Raises `TcpsfError` if there is no result, or if the scenarios differ.
         """
         found, seeds = SummedRuns(), list[int]()
@@ -83,7 +84,8 @@ class Summary:
         """Return the values as a data frame: one row per group of flows, or per link.
 
         Columns that end in ``_low`` and ``_high`` have the ends of 95 % intervals, which are null
-        for a single run. Units are part of the names, as in the tables of a run.
+        for a single run. Units are part of the names, as in the tables of a run. Raises `TcpsfError`
+        for another name of a table.
         """
         import polars as pl
 
