@@ -114,22 +114,31 @@ class ComparisonEntry:
     size_bytes: float | None
     """Mean size of the baseline's completed flows."""
     measure: ComparedMeasure
+    """The quantity: its ``key`` in data frames, its ``title`` and its ``unit``."""
     values: tuple[stats.Estimate | None, ...]
     """The value of each sender."""
     differences: tuple[paired.Difference | None, ...]
     """The difference of each sender from the first one; ``None`` for the first."""
     p_values: tuple[float | None, ...] = ()
-    """P-values of differences of zero (`paired.p_value`)."""
+    """P-value of each difference, for the null hypothesis of no difference."""
     adjusted: tuple[float | None, ...] = ()
     """The p-values, adjusted for all entries of the comparison (Holm)."""
 
     def is_significant(self, sender: int) -> bool:
-        """Return whether a sender differs from the first one, at an adjusted 5 % level."""
+        """Return whether a sender differs from the first one, at an adjusted 5 % level.
+
+        ``sender`` is an index of `Comparison.senders`.
+        """
         p_value = self.adjusted[sender]
         return p_value is not None and p_value < SIGNIFICANT
 
     def to_rows(self, senders: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yield the entry as plain data, one row per sender."""
+        """Yield the entry as plain data, one row per sender.
+
+        ``value``, ``difference_value`` and ``percent_value`` are the value, its difference from the
+        first sender's value, and the difference in percent. Each has the ends of its 95 % interval
+        as ``…low`` and ``…high``.
+        """
         for number, sender in enumerate(senders):
             difference = self.differences[number]
             yield {

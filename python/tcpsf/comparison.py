@@ -98,9 +98,9 @@ def compare(
     """Simulate ``scenario`` with each sender and compare the results.
 
     The first sender is the baseline. With a single sender, the baseline is the scenario as it is.
-    ``workloads`` are the names of the workloads whose sender changes (default: all). Raises
-    `ScenarioError` for an unknown workload or sender, and `TcpsfError` for senders or seeds that
-    are listed twice.
+    ``workloads`` are the names of the workloads whose sender changes (default: all). The default
+    seeds are 1 to 16. ``workers`` and ``progress`` are those of `replicate`. Raises `ScenarioError`
+    for an unknown workload or sender, and `TcpsfError` for senders or seeds that are listed twice.
 
     >>> from tcpsf.papers.smart_framing import CLASSIC, FIXED_SIZE, web_scenario
     >>> web = web_scenario(sender=CLASSIC.sender, duration="5s")

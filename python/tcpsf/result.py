@@ -19,7 +19,9 @@ class Provenance:
     version: str
     """Version of tcpsf."""
     seed: int
+    """Random seed."""
     scenario: Scenario
+    """The scenario that was simulated."""
 
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of `run` that repeat the result."""
@@ -31,7 +33,7 @@ class Provenance:
 
 
 class Batch:
-    """Rows that a run has finished since the previous batch.
+    """Rows that a run has finished since the previous batch, for `Fold.add`.
 
     A table is converted to a Polars data frame at each access, without a copy.
     """

@@ -14,24 +14,17 @@ if TYPE_CHECKING:
 
 
 class RunResult:
-    """The tables of one run, as Polars data frames. The names of columns contain the units.
+    """Result of a run: its tables, as Polars data frames, and its provenance.
 
-    ``flows``
-        One row per flow: start time, size, completion time by two definitions, and the amounts of
-        sent and retransmitted data. ``sender_s`` is the time until the sender has received the
-        acknowledgment of all data, ``receiver_s`` the time until the receiver has all data. A flow
-        that does not end before the end of the run has no completion time.
-    ``recoveries``
-        One row per loss detection: time, ``cause`` and window.
-    ``links``
-        One row per link: packets offered, delivered, dropped and held, utilisation and queue.
-    ``samples``
-        Quantities that the scenario records over time.
-    ``packets``
-        One row per event of each packet of the workloads in the scenario's ``trace``.
+    The names of columns contain the units.
     """
 
     __slots__ = ("_batches", "_frames", "links", "provenance")
+
+    provenance: Provenance
+    """Version, seed and scenario, with which the run can be repeated."""
+    links: pl.DataFrame
+    """Table with one row per link: offered, delivered and dropped packets, utilisation, queue."""
 
     def __init__(
         self, *, provenance: Provenance, batches: Sequence[Batch], links: pl.DataFrame
@@ -65,22 +58,27 @@ class RunResult:
 
     @property
     def flows(self) -> pl.DataFrame:
-        """Table with one row per flow."""
+        """Table with one row per flow: start, size, completion times, amounts of sent data.
+
+        ``sender_s`` is the time until the sender has received the acknowledgment of all data, and
+        ``receiver_s`` the time until the receiver has all data. Both are null if the flow was not
+        complete at the end of the run.
+        """
         return self._frame("flows")
 
     @property
     def recoveries(self) -> pl.DataFrame:
-        """Table with one row per detected loss."""
+        """Table with one row per detected loss: its time, its cause, the window."""
         return self._frame("recoveries")
 
     @property
     def samples(self) -> pl.DataFrame:
-        """Table with one row per sampled quantity and moment."""
+        """Table with one row per sampled quantity and moment, if the scenario has ``samples``."""
         return self._frame("samples")
 
     @property
     def packets(self) -> pl.DataFrame:
-        """Table with one row per event of each packet of the traced workloads."""
+        """Table with one row per event of each packet of the workloads in ``trace``."""
         return self._frame("packets")
 
     def _frame(self, name: str) -> pl.DataFrame:

@@ -8,6 +8,7 @@ import importlib
 import inspect
 import json
 import pkgutil
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from conftest import REPOSITORY
 
 import tcpsf
 from tcpsf import _core, scenario
-from tcpsf.pages import scenario_model, scenario_reference
+from tcpsf.pages import python_reference, scenario_model, scenario_reference
 from tcpsf.scenario.codec import keys_of
 
 MODULES = sorted(
@@ -48,6 +49,25 @@ def test_the_reference_page_is_up_to_date() -> None:
     assert committed == scenario_reference.page(), (
         "write it again: python -m tcpsf.pages.scenario_reference"
     )
+
+
+def test_the_python_page_is_up_to_date() -> None:
+    committed = (REPOSITORY / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    assert committed == python_reference.page(), (
+        "write it again: python -m tcpsf.pages.python_reference"
+    )
+
+
+def test_the_python_page_has_every_name_and_no_empty_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = python_reference.page()
+    for name in set(tcpsf.__all__) - {"__version__"}:
+        assert re.search(rf"^### {name}$|^\| \[?`{name}`", page, re.MULTILINE), name
+    assert not re.findall(r"^\|.*\|\s*\|$", page, re.MULTILINE)
+    monkeypatch.setattr(tcpsf, "__all__", [*tcpsf.__all__, "sweep"])
+    with pytest.raises(LookupError, match="no group of the page has: sweep"):
+        python_reference.page()
 
 
 def test_the_classes_of_a_scenario_are_up_to_date() -> None:
