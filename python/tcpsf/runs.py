@@ -17,6 +17,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, Protocol, SupportsIndex, TypeVar, overload
+from weakref import WeakSet
 
 from tcpsf import _core
 from tcpsf.errors import TcpsfError
@@ -342,6 +343,7 @@ class _Crew:
 
     def __init__(self, *, runs: int) -> None:
         self.stop = threading.Event()
+        _CREWS.add(self)
         self._runs = runs
         self._finished = 0
         self._shares: dict[int, float] = {}
@@ -369,6 +371,19 @@ class _Crew:
                 finished=self._finished,
                 runs=self._runs,
             )
+
+
+_CREWS: WeakSet[_Crew] = WeakSet()
+
+
+def _stop_all() -> None:
+    for crew in list(_CREWS):
+        crew.stop.set()
+
+
+# An iterator that has a name is not closed before the interpreter waits for its threads. Functions
+# of `atexit` are called after that; `concurrent.futures` registers its own one in the same way.
+threading._register_atexit(_stop_all)  # type: ignore[attr-defined]  # noqa: SLF001
 
 
 def _drive(job: Job[R], *, between: Callable[[float], None]) -> R:

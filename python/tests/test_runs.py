@@ -186,6 +186,27 @@ class TestReplicates:
         assert not threads()
         assert time.monotonic() - began < 20
 
+    @pytest.mark.parametrize(("end", "status"), [("raise KeyboardInterrupt", 130), ("exit(3)", 3)])
+    def test_the_end_of_a_program_stops_the_threads(
+        self, small_file: Path, end: str, status: int
+    ) -> None:
+        """The iterator has a name, so it is not closed before the interpreter ends."""
+        program = f"""
+import tcpsf
+from tcpsf.runs import Job, results_of
+from tcpsf.summary import SummaryFold
+short = tcpsf.Scenario.from_toml({str(small_file)!r})
+long = short.with_value("duration", "1000h")
+jobs = [Job(scenario=each, seed=1, fold=SummaryFold) for each in (short, long, long)]
+results = results_of(jobs, runs=3, workers=2)
+next(results)
+{end}
+"""
+        process = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, timeout=60, check=False
+        )
+        assert process.returncode in (status, -signal.SIGINT)
+
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
