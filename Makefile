@@ -90,6 +90,8 @@ docs: $(DEV) ## write the classes of a scenario, and the generated pages and fig
 	@mv out/model.py python/tcpsf/scenario/model.py
 	@$(BIN)/python -m tcpsf.pages.scenario_reference > out/scenario.md
 	@mv out/scenario.md docs/reference/scenario.md
+	@$(BIN)/python -m tcpsf.pages.python_reference > out/python.md
+	@mv out/python.md docs/reference/python.md
 	@$(BIN)/python -m tcpsf.pages.coverage > out/coverage.md
 	@mv out/coverage.md docs/reference/coverage.md
 	@$(BIN)/python -m tcpsf.report.ladder docs/concepts/img

@@ -122,9 +122,12 @@ def our_packets(setting: Setting) -> Packets:
     import polars as pl
 
     scenario = paper.basic(sender=setting.sender).with_value("tcp.rto_min", "1s")
-    for key, value in setting.ours.items():
-        for link in ("forward", "back"):
-            scenario = scenario.with_value(f"link.{link}.{key}", value)
+    changes = {
+        f"link.{link}.{key}": value
+        for key, value in setting.ours.items()
+        for link in ("forward", "back")
+    }
+    scenario = scenario.with_values(changes)
     rows = tcpsf.run(scenario, seed=1).packets.filter(
         pl.col("from").cast(pl.String) == "sender", pl.col("payload_bytes") > 0
     )

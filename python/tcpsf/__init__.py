@@ -17,11 +17,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from tcpsf.comparison import Comparison, compare
+    from tcpsf.compared import Comparison
+    from tcpsf.comparison import compare
     from tcpsf.errors import OutputError, ScenarioError, StudyError, TcpsfError
+    from tcpsf.measurements import Measurement
     from tcpsf.pcap import Pcap
-    from tcpsf.result import Batch, Provenance, RunResult
-    from tcpsf.runs import Fold, Progress, replicate, run
+    from tcpsf.result import Batch, Provenance
+    from tcpsf.run_result import RunResult
+    from tcpsf.runs import Fold, Progress, replicate, replicates, run
     from tcpsf.scenario import (
         Balanced,
         Buffer,
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
         Transfers,
         Workload,
     )
+    from tcpsf.sim_summary import Summary
     from tcpsf.studies.definition import (
         AxisPoint,
         KeptResults,
@@ -83,6 +87,7 @@ __all__ = [
     "LogNormal",
     "Loss",
     "MaskLoss",
+    "Measurement",
     "OutputError",
     "PacketLoss",
     "Pareto",
@@ -108,6 +113,7 @@ __all__ = [
     "StudyPlot",
     "StudyResults",
     "StudySample",
+    "Summary",
     "Tcp",
     "TcpsfError",
     "Transfers",
@@ -115,6 +121,7 @@ __all__ = [
     "__version__",
     "compare",
     "replicate",
+    "replicates",
     "run",
     "sweep",
 ]
@@ -124,7 +131,11 @@ _HOMES = (
     "tcpsf.scenario",
     "tcpsf.pcap",
     "tcpsf.result",
+    "tcpsf.sim_summary",
+    "tcpsf.run_result",
     "tcpsf.runs",
+    "tcpsf.measurements",
+    "tcpsf.compared",
     "tcpsf.comparison",
     "tcpsf.studies.definition",
     "tcpsf.studies.study_results",

@@ -10,48 +10,21 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, SupportsIndex
+from dataclasses import replace
+from typing import SupportsIndex
 
+from tcpsf.compared import Comparison
 from tcpsf.errors import ScenarioError, TcpsfError, nearest
-from tcpsf.measurements import Arm, Measurement, adjusted, measurements
+from tcpsf.measurements import Arm, adjusted, measurements
 from tcpsf.runs import Job, Progress, checked_seed, results_of
 from tcpsf.scenario import Scenario
 from tcpsf.summary import SummaryFold
-
-if TYPE_CHECKING:
-    import polars as pl
 
 AS_WRITTEN = "as in the scenario"
 """Label of the senders that the scenario itself has."""
 
 RUNS = 16
 """Default number of pairs of runs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """Result of `compare`: the value of each measure for each sender, with the differences."""
-
-    scenario: Scenario
-    """The scenario before senders were replaced."""
-    version: str
-    """Version of tcpsf."""
-    senders: tuple[str, ...]
-    """The senders. The first one is the baseline of all differences."""
-    workloads: tuple[str, ...]
-    """Workloads whose sender was replaced."""
-    seeds: tuple[int, ...]
-    entries: tuple[Measurement, ...]
-    paired: bool
-    """Whether the senders have equal numbers of flows in every run, as equal arrivals cause."""
-
-    def to_frame(self) -> pl.DataFrame:
-        """Return one row per entry and sender, as `Measurement.to_rows` describes them."""
-        import polars as pl
-
-        rows = [row for entry in self.entries for row in entry.to_rows(self.senders)]
-        return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def compare(
@@ -66,9 +39,9 @@ def compare(
     """Simulate ``scenario`` with each sender and compare the results.
 
     The first sender is the baseline. With a single sender, the baseline is the scenario as it is.
-    ``workloads`` are the names of the workloads whose sender changes (default: all). Raises
-    `ScenarioError` for an unknown workload or sender, and `TcpsfError` for senders or seeds that
-    are listed twice.
+    ``workloads`` are the names of the workloads whose sender changes (default: all). The default
+    seeds are 1 to 16. ``workers`` and ``progress`` are those of `replicate`. Raises `ScenarioError`
+    for an unknown workload or sender, and `TcpsfError` for senders or seeds that are listed twice.
 
     >>> from tcpsf.papers.smart_framing import CLASSIC, FIXED_SIZE, web_scenario
     >>> web = web_scenario(sender=CLASSIC.sender, duration="5s")

@@ -7,9 +7,11 @@ from typing import Any
 
 
 class TcpsfError(Exception):
-    """One line about what went wrong, and what to do about it.
+    """An error that a person can act on; the base class of the errors of tcpsf.
 
-    The command line prints it as ``error: …`` and ``hint: …`` and exits with ``status``.
+    The message is one line with the operation, the value and the reason. ``hint`` is a possible
+    remedy or ``None``. The command line prints ``error: …`` and ``hint: …``, and exits with
+    ``status``.
 
     >>> error = TcpsfError("cannot read `a.toml`: no such file", hint="see `scenarios/`")
     >>> print(error, "|", error.hint)
@@ -26,7 +28,10 @@ class TcpsfError(Exception):
 
 
 class ScenarioError(TcpsfError):
-    """A scenario that cannot be simulated: which key, which value, and why."""
+    """Raised for a scenario that cannot be simulated, or for a file that cannot be read.
+
+    The message has the path of the key, such as ``link[0].rate``, the value and the reason.
+    """
 
 
 class StudyError(TcpsfError):
@@ -38,7 +43,7 @@ class ModelError(TcpsfError, ValueError):
 
 
 class OutputError(TcpsfError):
-    """Results that could not be written. Nothing half-written is left behind."""
+    """Raised if results cannot be written. No incomplete file remains."""
 
 
 def nearest(word: str, known: list[str]) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Literal
 
@@ -18,17 +19,23 @@ MAGIC = b"\n\r\r\n"
 LEAST_BYTES, MOST_BYTES = 80, 262_144
 """Limits of `Pcap.snap_len`: the maximum length of all headers, and Wireshark's own limit."""
 
+PLACES = ("sender", "receiver", "both")
+"""Vantage points of a capture."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pcap:
     """A capture of a run: every packet, with the headers that it would have on a real wire.
+
+    Raises `TcpsfError` for another vantage point or a number of bytes out of range.
 
     >>> Pcap(path=Path("run.pcapng"), snap_len=20)
     Traceback (most recent call last):
     tcpsf.errors.TcpsfError: cannot capture 20 bytes of a packet: expected 80 to 262144
     """
 
-    path: Path
+    path: str | PathLike[str]
+    """Path of the pcapng file, or of a named pipe."""
     place: Literal["sender", "receiver", "both"] = "sender"
     """Vantage point: the sender of a flow's data, its receiver, or both.
 
@@ -41,6 +48,11 @@ class Pcap:
     """Whether the capture may replace an earlier one."""
 
     def __post_init__(self) -> None:
+        if self.place not in PLACES:
+            raise TcpsfError(
+                f"cannot capture at `{self.place}`: expected `sender`, `receiver` or `both`",
+                hint="the packets at the sender of the data are usual",
+            )
         if not LEAST_BYTES <= self.snap_len <= MOST_BYTES:
             raise TcpsfError(
                 f"cannot capture {self.snap_len} bytes of a packet: "
@@ -59,7 +71,7 @@ def captured(simulation: _core.Simulation, pcap: Pcap | None) -> Iterator[Callab
     if pcap is None:
         yield lambda events: simulation.advance(max_events=events)
         return
-    path = pcap.path
+    path = Path(pcap.path)
 
     def advance(events: int) -> bool:
         with plain_write_errors(path):
@@ -67,7 +79,7 @@ def captured(simulation: _core.Simulation, pcap: Pcap | None) -> Iterator[Callab
 
     with staged(path, replace=pcap.replace) as staging:
         with plain_write_errors(path):
-            simulation.capture(str(staging), place=pcap.place, snap_len=pcap.snap_len)
+            simulation.capture(str(staging), place=pcap.place, snap_len=int(pcap.snap_len))
         yield advance
         with plain_write_errors(path):
             simulation.finish_capture()

@@ -1,8 +1,7 @@
-"""Results of a run: its tables and its provenance."""
+"""Rows of a run as they are produced, and the provenance of a result."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,9 @@ class Provenance:
     version: str
     """Version of tcpsf."""
     seed: int
+    """Random seed."""
     scenario: Scenario
+    """The scenario that was simulated."""
 
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of `run` that repeat the result."""
@@ -32,9 +33,9 @@ class Provenance:
 
 
 class Batch:
-    """Rows that a run has finished since the previous batch.
+    """Rows that a run has finished since the previous batch, for `Fold.add`.
 
-    Each table is converted at its first use.
+    A table is converted to a Polars data frame at each access, without a copy.
     """
 
     __slots__ = ("_tables",)
@@ -50,16 +51,27 @@ class Batch:
         samples: _core.Table,
         packets: _core.Table,
     ) -> None:
-        self._tables = {
+        self._tables: dict[str, _core.Table | pl.DataFrame] = {
             "flows": flows,
             "recoveries": recoveries,
             "samples": samples,
             "packets": packets,
         }
 
+    def __getstate__(self) -> dict[str, pl.DataFrame]:
+        """Return the state for `pickle` and `copy`: the tables as data frames."""
+        return {name: to_frame(table) for name, table in self._tables.items()}
+
+    def __setstate__(self, state: dict[str, pl.DataFrame]) -> None:
+        self._tables = dict(state)
+
+    def __repr__(self) -> str:
+        heights = (f"{getattr(self, name).height} {name}" for name in self.TABLES)
+        return f"<Batch: {', '.join(heights)}>"
+
     @property
     def flows(self) -> pl.DataFrame:
-        """One row a flow that has ended, or that the run's end cut off."""
+        """Table with one row per flow that has ended, or that the end of the run cut off."""
         return to_frame(self._tables["flows"])
 
     @property
@@ -74,79 +86,11 @@ class Batch:
 
     @property
     def packets(self) -> pl.DataFrame:
-        """One row a packet of a traced workload and what happened to it."""
+        """Table with one row per event of each packet of the traced workloads."""
         return to_frame(self._tables["packets"])
 
 
-class RunResult:
-    """The tables of one run, as Polars data frames. The names of columns contain the units.
-
-    ``flows``
-        One row per flow: start time, size, completion time by two definitions, and the amounts of
-        sent and retransmitted data. ``sender_s`` is the time until the sender has received the
-        acknowledgment of all data, ``receiver_s`` the time until the receiver has all data. A flow
-        that does not end before the end of the run has no completion time.
-    ``recoveries``
-        One row per loss detection: time, ``cause`` and window.
-    ``links``
-        One row per link: packets offered, delivered, dropped and held, utilisation and queue.
-    ``samples``
-        Quantities that the scenario records over time.
-    ``packets``
-        One row per event of each packet of the workloads in the scenario's ``trace``.
-    """
-
-    __slots__ = ("_batches", "_frames", "links", "provenance")
-
-    def __init__(
-        self, *, provenance: Provenance, batches: Sequence[Batch], links: pl.DataFrame
-    ) -> None:
-        self.provenance = provenance
-        self._batches = batches
-        self.links = links
-        self._frames: dict[str, pl.DataFrame] = {}
-
-    def __getstate__(self) -> tuple[Provenance, pl.DataFrame, dict[str, pl.DataFrame]]:
-        """Return the state for `pickle`: the tables as data frames."""
-        return self.provenance, self.links, {name: self._frame(name) for name in Batch.TABLES}
-
-    def __setstate__(self, state: tuple[Provenance, pl.DataFrame, dict[str, pl.DataFrame]]) -> None:
-        self.provenance, self.links, self._frames = state
-        self._batches = ()
-
-    def __repr__(self) -> str:
-        source = self.provenance
-        return f"<RunResult of {source.scenario.name!r}, seed {source.seed}: {self.flows.height} flows>"
-
-    @property
-    def flows(self) -> pl.DataFrame:
-        """Table with one row per flow."""
-        return self._frame("flows")
-
-    @property
-    def recoveries(self) -> pl.DataFrame:
-        """Table with one row per detected loss."""
-        return self._frame("recoveries")
-
-    @property
-    def samples(self) -> pl.DataFrame:
-        """Table with one row per sampled quantity and moment."""
-        return self._frame("samples")
-
-    @property
-    def packets(self) -> pl.DataFrame:
-        """One row a packet of a traced workload and what happened to it."""
-        return self._frame("packets")
-
-    def _frame(self, name: str) -> pl.DataFrame:
-        if name not in self._frames:
-            import polars as pl
-
-            self._frames[name] = pl.concat([getattr(batch, name) for batch in self._batches])
-        return self._frames[name]
-
-
-def to_frame(table: _core.Table) -> pl.DataFrame:
+def to_frame(table: _core.Table | pl.DataFrame) -> pl.DataFrame:
     """Convert a table to a Polars data frame without a copy."""
     import polars as pl
 

@@ -12,17 +12,19 @@ import operator
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Generic, Protocol, SupportsIndex, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, SupportsIndex, TypeVar, overload
+from weakref import WeakSet
 
 from tcpsf import _core
-from tcpsf.errors import ScenarioError, TcpsfError
+from tcpsf.errors import TcpsfError
 from tcpsf.pcap import Pcap, captured
-from tcpsf.result import Batch, Provenance, RunResult, to_frame
-from tcpsf.scenario import Scenario, explain
+from tcpsf.result import Batch, Provenance, to_frame
+from tcpsf.run_result import RunResult
+from tcpsf.scenario import Scenario
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,25 +42,41 @@ MOST_WORKERS = 1024
 """Maximum number of threads; more threads only need more memory."""
 
 AHEAD = 256
-"""Maximum number of runs, beyond the workers, that start before the earliest one has ended."""
+"""Number of runs, beyond the workers, that may start before the earliest one has ended."""
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 
 class Fold(Protocol[R_co]):
-    """Reduction of a run's rows during the run, so that not all rows are kept."""
+    """Reduction of the rows of a run during the run, so that not all rows are kept.
+
+    An argument ``reduce`` is a function without arguments, such as a class, that returns a new
+    object with these methods for each run. `SummaryFold` sums flows by class.
+
+    >>> from tcpsf.papers.smart_framing import CLASSIC, web_scenario
+    >>> class Timeouts:
+    ...     def __init__(self):
+    ...         self.sum = 0
+    ...     def add(self, batch):
+    ...         self.sum += batch.flows["timeouts"].sum()
+    ...     def finish(self, *, links, provenance):
+    ...         return self.sum
+    >>> web = web_scenario(sender=CLASSIC.sender, duration="5s")
+    >>> len(replicate(web, seeds=[1, 2, 3], reduce=Timeouts))
+    3
+    """
 
     def add(self, batch: Batch) -> None:
-        """Process the rows that the run has produced since the last call."""
+        """Process the rows that the run has finished since the last call."""
 
     def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> R_co:
-        """Return the result of the run."""
+        """Return the result of the run, given the table ``links`` and the provenance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Completed share of a set of runs."""
+    """Completed share of a set of runs, for the argument ``progress`` of `replicate`."""
 
     done: float
     """Finished share of the total simulated time, 0 to 1."""
@@ -82,8 +100,8 @@ class Job(Generic[R_co]):
 def run(scenario: Scenario, *, seed: SupportsIndex = 1, pcap: Pcap | None = None) -> RunResult:
     """Simulate ``scenario`` once. The same scenario and seed give the same bytes on any machine.
 
-    With ``pcap``, every packet is also written to a capture. Raises `ScenarioError` if the scenario
-    is invalid, and `OutputError` if the capture cannot be written.
+    With ``pcap``, every packet is also written to a capture. Raises `OutputError` if the capture
+    cannot be written, and `TcpsfError` if ``seed`` is not a whole number from 0 to 2⁶⁴ − 1.
 
     >>> from tcpsf import Link, Scenario, Transfers, run
     >>> there = Link(name="there", from_="a", to="b", rate="10Mb/s", delay="50ms")
@@ -99,11 +117,6 @@ def run(scenario: Scenario, *, seed: SupportsIndex = 1, pcap: Pcap | None = None
         Job(scenario=scenario, seed=checked_seed(seed), fold=_Keep, pcap=pcap),
         between=lambda _share: None,
     )
-
-
-def check(scenario: Scenario) -> None:
-    """Check that a scenario can be simulated. Raises `ScenarioError` if not."""
-    _simulation(scenario, 1)
 
 
 def checked_seed(seed: SupportsIndex) -> int:
@@ -152,27 +165,109 @@ def replicate(
 ) -> list[R] | list[RunResult]:
     """Simulate ``scenario`` once for each seed, with ``workers`` threads (default: one per core).
 
-    Results are in the order of the seeds. With ``reduce``, the rows of each run are passed in
-    batches to a new `Fold`, and its result replaces the `RunResult`. Memory then does not grow with
-    simulated time. ``progress`` is called from the calling thread, several times per second.
+    The results are in the order of the seeds, all in memory; `replicates` is an iterator. With
+    ``reduce``, the rows of each run are passed in batches to a new `Fold`, and its result replaces
+    the `RunResult`. Memory then does not grow with simulated time. ``progress`` is called from the
+    calling thread, several times per second. The first error, or Ctrl-C, stops the other runs and
+    is raised. Raises `TcpsfError` if a seed or ``workers`` is out of range.
 
     >>> from tcpsf.papers.smart_framing import CLASSIC, web_scenario
     >>> results = replicate(web_scenario(sender=CLASSIC.sender, duration="5s"), seeds=[1, 2])
     >>> [result.provenance.seed for result in results]
     [1, 2]
     """
-    numbers = [checked_seed(seed) for seed in seeds]
-    if reduce is None:
-        return run_jobs(
-            [Job(scenario=scenario, seed=seed, fold=_Keep) for seed in numbers],
-            workers=workers,
-            progress=progress,
-        )
-    return run_jobs(
-        [Job(scenario=scenario, seed=seed, fold=reduce) for seed in numbers],
-        workers=workers,
+    jobs = list(_jobs(scenario, map(checked_seed, seeds), reduce))
+    return run_jobs(jobs, workers=workers, progress=progress)
+
+
+@overload
+def replicates(
+    scenario: Scenario,
+    *,
+    num_replicates: SupportsIndex,
+    seed: SupportsIndex = 1,
+    workers: int | None = None,
+    reduce: None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Generator[RunResult]: ...
+@overload
+def replicates(
+    scenario: Scenario,
+    *,
+    num_replicates: SupportsIndex,
+    seed: SupportsIndex = 1,
+    workers: int | None = None,
+    reduce: Callable[[], Fold[R]],
+    progress: Callable[[Progress], None] | None = None,
+) -> Generator[R]: ...
+def replicates(
+    scenario: Scenario,
+    *,
+    num_replicates: SupportsIndex,
+    seed: SupportsIndex = 1,
+    workers: int | None = None,
+    reduce: Callable[[], Fold[R]] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Generator[R] | Generator[RunResult]:
+    """Return an iterator over runs of ``scenario`` with consecutive seeds, the first one ``seed``.
+
+    The results are those of `replicate`, in the order of the seeds. They are simulated during the
+    iteration, at most two per worker ahead, so memory does not grow with the number of runs.
+    ``workers``, ``reduce`` and ``progress`` are those of `replicate`. An error or Ctrl-C stops the
+    runs. So does the end of a ``for`` loop, or ``close()`` of the iterator if it has a name. Raises
+    `TcpsfError` if the number, a seed or ``workers`` is out of range.
+
+    >>> from tcpsf.papers.smart_framing import CLASSIC, web_scenario
+    >>> web = web_scenario(sender=CLASSIC.sender, duration="5s")
+    >>> flows = 0
+    >>> for result in replicates(web, num_replicates=1000):
+    ...     flows += result.flows.height
+    ...     if flows > 800:
+    ...         break
+    >>> result.provenance.seed
+    4
+    """
+    first, runs = checked_seed(seed), _checked_number(num_replicates)
+    checked_seed(first + runs - 1)
+    threads = _checked_workers(workers)
+    return results_of(
+        _jobs(scenario, range(first, first + runs), reduce),
+        runs=runs,
+        workers=threads,
         progress=progress,
+        ahead=threads,
     )
+
+
+def _jobs(
+    scenario: Scenario, seeds: Iterable[int], reduce: Callable[[], Fold[Any]] | None
+) -> Iterator[Job[Any]]:
+    """Yield a job for each seed. Without ``reduce``, all rows are kept."""
+    for seed in seeds:
+        yield Job(scenario=scenario, seed=seed, fold=reduce or _Keep)
+
+
+def _checked_number(given: SupportsIndex) -> int:
+    try:
+        number = operator.index(given)
+    except TypeError:
+        number = 0
+    if number < 1:
+        raise TcpsfError(
+            f"cannot simulate `{given}` replicates: expected a whole number of at least 1",
+            hint="`num_replicates` is the number of runs",
+        )
+    return number
+
+
+def _checked_workers(workers: int | None) -> int:
+    """Return the number of threads; ``None`` stands for one per core."""
+    if workers is not None and not 1 <= workers <= MOST_WORKERS:
+        raise TcpsfError(
+            f"cannot run with {workers} workers: expected a number from 1 to {MOST_WORKERS}",
+            hint="omit the number of workers for one worker per core",
+        )
+    return workers or os.cpu_count() or 1
 
 
 def run_jobs(
@@ -197,19 +292,16 @@ def results_of(
     runs: int,
     workers: int | None = None,
     progress: Callable[[Progress], None] | None = None,
+    ahead: int = AHEAD,
 ) -> Generator[R]:
     """Make all runs with ``workers`` threads, and yield their results in the order of ``jobs``.
 
     ``runs`` is the number of jobs. A job is taken from ``jobs`` only shortly before it starts, so
-    that any number of jobs needs little memory. The first error, or Ctrl-C, stops the other runs
-    and is raised. The caller must close the generator if it does not use all results.
+    that any number of jobs needs little memory. At most ``ahead`` jobs, beyond the workers, start
+    before the earliest one is used. The first error, or Ctrl-C, stops the other runs and is raised.
+    The caller must close the generator if it does not use all results.
     """
-    if workers is not None and not 1 <= workers <= MOST_WORKERS:
-        raise TcpsfError(
-            f"cannot run with {workers} workers: expected a number from 1 to {MOST_WORKERS}",
-            hint="omit the number of workers for one worker per core",
-        )
-    wanted = min(workers or os.cpu_count() or 1, max(runs, 1))
+    wanted = min(_checked_workers(workers), max(runs, 1))
     crew = _Crew(runs=runs)
     pool = ThreadPoolExecutor(max_workers=wanted, thread_name_prefix="tcpsf")
     try:
@@ -221,7 +313,7 @@ def results_of(
                 pool.submit(crew.make, number, job) for number, job in islice(numbered, most)
             )
 
-        start(wanted + AHEAD)
+        start(wanted + ahead)
         while waiting:
             _watch(waiting, crew, progress)
             while waiting and waiting[0].done():
@@ -251,6 +343,7 @@ class _Crew:
 
     def __init__(self, *, runs: int) -> None:
         self.stop = threading.Event()
+        _CREWS.add(self)
         self._runs = runs
         self._finished = 0
         self._shares: dict[int, float] = {}
@@ -280,9 +373,22 @@ class _Crew:
             )
 
 
+_CREWS: WeakSet[_Crew] = WeakSet()
+
+
+def _stop_all() -> None:
+    for crew in list(_CREWS):
+        crew.stop.set()
+
+
+# An iterator that has a name is not closed before the interpreter waits for its threads. Functions
+# of `atexit` are called after that; `concurrent.futures` registers its own one in the same way.
+threading._register_atexit(_stop_all)  # type: ignore[attr-defined]  # noqa: SLF001
+
+
 def _drive(job: Job[R], *, between: Callable[[float], None]) -> R:
     """Make one run. ``between`` is called with the finished share at regular intervals."""
-    simulation = _simulation(job.scenario, checked_seed(job.seed))
+    simulation = _core.Simulation(job.scenario.to_json(), seed=checked_seed(job.seed))
     with captured(simulation, job.pcap) as advance:
         fold = job.fold()
         while advance(EVENTS_BETWEEN_CHECKS):
@@ -302,15 +408,6 @@ def _take(simulation: _core.Simulation) -> Batch:
         samples=simulation.take_samples(),
         packets=simulation.take_packets(),
     )
-
-
-def _simulation(scenario: Scenario, seed: int) -> _core.Simulation:
-    """Create a simulation. An error of the simulator begins with the key, and can have a hint."""
-    try:
-        return _core.Simulation(scenario.to_json(), seed=seed)
-    except ValueError as error:
-        message, hint = error.args
-        raise ScenarioError(message, hint=hint or explain(message.split(": ", 1)[0])) from None
 
 
 class _Keep:

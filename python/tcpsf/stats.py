@@ -50,9 +50,11 @@ class Estimate:
     """A value over ``runs`` runs, with its uncertainty."""
 
     value: float
+    """The value, in the unit of the quantity."""
     spread: Spread | None
-    """``None`` with fewer than two observations, which means an unknown uncertainty."""
+    """Kind of the uncertainty; ``None`` with fewer than two observations, if it is unknown."""
     runs: int
+    """Number of runs."""
 
     @property
     def random(self) -> bool:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tcpsf import stats
 from tcpsf.distribution import Distribution
-from tcpsf.result import Batch, Provenance
+from tcpsf.result import Provenance
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,7 +38,9 @@ class Group(NamedTuple):
     """A group of flows that are summed together."""
 
     workload: str
+    """Name of the workload."""
     variant: str
+    """Name of the sender."""
     size_class: int | None
     """Number of the size class from 1; ``None`` if the workload has no classes."""
 
@@ -51,17 +53,29 @@ class Totals:
     """
 
     flows: int = 0
+    """Number of flows."""
     completed: int = 0
+    """Number of flows that completed."""
     completed_bytes: int = 0
+    """Sizes of the completed flows, in bytes."""
     sender_ns: int = 0
+    """Completion times at the sender."""
     receiver_ns: int = 0
+    """Completion times at the receiver."""
     segments: int = 0
+    """Number of data segments sent, with retransmissions."""
     sent_bytes: int = 0
+    """Payload bytes sent, with retransmissions."""
     retransmitted_segments: int = 0
+    """Number of retransmitted segments."""
     retransmitted_bytes: int = 0
+    """Retransmitted payload bytes."""
     fast_retransmits: int = 0
+    """Number of losses that fast retransmit detected."""
     timeouts: int = 0
+    """Number of retransmission timeouts, without those of SYNs."""
     syn_timeouts: int = 0
+    """Number of retransmission timeouts of SYNs."""
     times: Distribution = field(default_factory=Distribution)
     """Completion times of the completed flows at the sender, if they are kept."""
 
@@ -94,11 +108,20 @@ class RunSummary:
     """Sums over the flows of one run, and the rows of its links."""
 
     provenance: Provenance
+    """Version, seed and scenario of the run."""
     groups: dict[Group, Totals]
+    """Sums by group, in the order of workload, variant and class."""
     links: list[dict[str, Any]]
     """The rows of the ``links`` table."""
     watched: Mapping[str, Any] = field(default_factory=dict)
     """Other data of the run, as plain data by name."""
+
+
+class _Flows(Protocol):
+    """Rows of flows: a batch, or the result of a run."""
+
+    @property
+    def flows(self) -> pl.DataFrame: ...
 
 
 class SummaryFold:
@@ -113,7 +136,7 @@ class SummaryFold:
         self._percentiles = percentiles
         self._classes = classes
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: _Flows) -> None:
         """Add the rows of a batch to the sums."""
         flows = batch.flows
         if flows.height == 0:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
-from typing import Protocol
+from itertools import pairwise
+from typing import NamedTuple, Protocol
 
 NOTHING = "–"
 """Text that is shown where there is no number."""
@@ -48,6 +49,45 @@ def table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (), heads: int
         if number + 1 == heads:
             lines.append("-" * (sum(widths) + 2 * (len(widths) - 1)))
     return "\n".join(lines)
+
+
+class TitledTable(NamedTuple):
+    """A table of text with a title; ``str()`` gives the title and the aligned table.
+
+    >>> print(TitledTable("Links", [["link", "kB"], ["up", "1.5"]], (0,)))
+    Links
+    <BLANKLINE>
+    link   kB
+    ---------
+    up    1.5
+    """
+
+    title: str
+    rows: list[list[str]]
+    """Cells, with the heads in the first row."""
+    left: tuple[int, ...] = ()
+    """Columns that are aligned to the left."""
+
+    def __str__(self) -> str:
+        return f"{self.title}\n\n{table(self.rows, left=self.left)}"
+
+
+def seeds(numbers: Sequence[int]) -> str:
+    """Name the random seeds of runs: consecutive ones by the first and the last.
+
+    >>> seeds([3]), seeds(range(1, 9)), seeds([3, 1])
+    ('seed 3', 'seeds 1 to 8', 'seeds 3, 1')
+    """
+    if len(numbers) == 1:
+        return f"seed {numbers[0]}"
+    if all(after == before + 1 for before, after in pairwise(numbers)):
+        return f"seeds {numbers[0]} to {numbers[-1]}"
+    listed = ", ".join(map(str, numbers[:SEEDS]))
+    return f"seeds {listed}, …" if len(numbers) > SEEDS else f"seeds {listed}"
+
+
+SEEDS = 8
+"""Maximum number of seeds that are listed."""
 
 
 def item(head: str, content: str) -> str:

@@ -47,7 +47,7 @@ CASES = {
     "loss above 1": (
         'buffer = { bytes = "15kB" }',
         'loss = { kind = "packet", probability = 1.5 }',
-        "link[0].loss.probability: 1.5 is not a probability: it must lie between 0 and 1",
+        "link[0].loss.probability: `1.5` is not a number from 0 to 1",
         "`probability`: Probability that a packet is lost, 0 to 1",
     ),
     "unknown loss": (
@@ -100,11 +100,7 @@ def test_a_scenario_that_makes_no_sense(
     assert answer.status == 2
     assert answer.out == ""
     lines = answer.err.splitlines()
-    beginnings = (
-        f"error: cannot read scenario `{small_file}`: ",
-        f"error: cannot simulate `{small_file}`: ",
-    )
-    assert lines[0].startswith(beginnings)
+    assert lines[0].startswith(f"error: cannot read scenario `{small_file}`: ")
     if message is not None:
         assert lines[0].endswith(f"`: {message}")
     if hint is not None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
+import pickle
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -13,6 +15,7 @@ import jsonschema
 import polars as pl
 import pytest
 from conftest import Command
+from html_tables import Tables
 
 from tcpsf import Poisson, Scenario, ScenarioError, TcpsfError, compare, paired, replicate, stats
 from tcpsf.comparison import AS_WRITTEN, with_sender
@@ -185,6 +188,23 @@ def test_frame_has_a_row_per_entry_and_sender(small: Scenario) -> None:
     assert frame.height == 3 * len(found.entries)
     assert frame.filter(sender=FULL)["difference_value"].null_count() == len(found.entries)
     assert frame["size_bytes"].dtype == pl.Float64
+
+
+def test_a_comparison_has_a_short_repr_html_and_copies(small: Scenario) -> None:
+    senders = [FULL, FRAMED, "reno / full / iw=1"]
+    found = compare(small.with_value("name", "<i>"), senders=senders, seeds=[1, 2])
+    assert repr(found) == "<Comparison of 3 senders in '<i>': 2 seeds>"
+    html = found._repr_html_()
+    assert "<i>" not in html
+    read = Tables(html)
+    assert read.text.startswith("<i>: 2 paired runs of 20s per sender, seeds 1 to 2")
+    lines = [" ".join(line.split()) for line in str(found).splitlines()]
+    assert len(read.rows) > 20
+    for row in read.rows:
+        assert " ".join(" ".join(row).split()) in lines
+    for copied in (pickle.loads(pickle.dumps(found)), copy.copy(found), copy.deepcopy(found)):  # noqa: S301
+        assert copied == found
+        assert str(copied) == str(found)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import importlib
 import inspect
 import json
 import pkgutil
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from conftest import REPOSITORY
 
 import tcpsf
 from tcpsf import _core, scenario
-from tcpsf.pages import scenario_model, scenario_reference
+from tcpsf.pages import python_reference, scenario_model, scenario_reference
 from tcpsf.scenario.codec import keys_of
 
 MODULES = sorted(
@@ -50,6 +51,25 @@ def test_the_reference_page_is_up_to_date() -> None:
     )
 
 
+def test_the_python_page_is_up_to_date() -> None:
+    committed = (REPOSITORY / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    assert committed == python_reference.page(), (
+        "write it again: python -m tcpsf.pages.python_reference"
+    )
+
+
+def test_the_python_page_has_every_name_and_no_empty_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = python_reference.page()
+    for name in set(tcpsf.__all__) - {"__version__"}:
+        assert re.search(rf"^### {name}$|^\| \[?`{name}`", page, re.MULTILINE), name
+    assert not re.findall(r"^\|.*\|\s*\|$", page, re.MULTILINE)
+    monkeypatch.setattr(tcpsf, "__all__", [*tcpsf.__all__, "sweep"])
+    with pytest.raises(LookupError, match="no group of the page has: sweep"):
+        python_reference.page()
+
+
 def test_the_classes_of_a_scenario_are_up_to_date() -> None:
     committed = Path(tcpsf.__file__).parent / "scenario" / "model.py"
     written = ast.dump(ast.parse(committed.read_text(encoding="utf-8")))
@@ -79,10 +99,9 @@ def test_the_stub_names_what_the_extension_has() -> None:
 
 
 def test_the_extension_says_what_is_wrong_and_what_to_do(small: tcpsf.Scenario) -> None:
+    data = {**small.to_dict(), "route": [{"from": "a", "to": "b", "via": ["thre"]}]}
     with pytest.raises(ValueError, match="route") as caught:
-        _core.Simulation(
-            small.with_value("route", [{"from": "a", "to": "b", "via": ["thre"]}]).to_json(), seed=1
-        )
+        _core.Simulation(json.dumps(data), seed=1)
     message, hint = caught.value.args
     assert message == "route[0].via[0]: there is no link `thre`"
     assert hint == "did you mean `there`?"

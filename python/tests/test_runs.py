@@ -7,10 +7,13 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from conftest import Answer
@@ -21,9 +24,9 @@ from tcpsf import (
     Progress,
     Provenance,
     Scenario,
-    ScenarioError,
     TcpsfError,
     replicate,
+    replicates,
     run,
     runs,
 )
@@ -129,21 +132,102 @@ def test_progress_rises_to_the_end(small: Scenario) -> None:
     assert told[-1] == Progress(done=1.0, finished=3, runs=3)
 
 
-def test_a_wrong_scenario_is_refused_at_once(small: Scenario) -> None:
-    wrong = small.with_value("workload.web.of", "nowhere")
-    for attempt in (lambda: run(wrong, seed=1), lambda: replicate(wrong, seeds=[1, 2])):
-        with pytest.raises(ScenarioError, match=r"workload\[0\]\.of: there is no link `nowhere`"):
-            attempt()
-
-
 def test_some_worker_is_needed(small: Scenario) -> None:
     with pytest.raises(TcpsfError, match="0 workers"):
         replicate(small, seeds=[1], workers=0)
 
 
+def threads() -> list[str]:
+    """The threads that simulate."""
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("tcpsf")]
+
+
+class TestReplicates:
+    def test_results_are_those_of_a_list(self, small: Scenario) -> None:
+        listed = replicate(small, seeds=range(4, 9))
+        made = list(replicates(small, num_replicates=5, seed=4, workers=2))
+        assert [result.provenance for result in made] == [each.provenance for each in listed]
+        for one, other in zip(made, listed, strict=True):
+            assert_frame_equal(one.flows, other.flows, check_exact=True)
+        folded = list(replicates(small, num_replicates=2, seed=np.int64(4), reduce=SummaryFold))
+        assert folded == replicate(small, seeds=[4, 5], reduce=SummaryFold)
+        assert not threads()
+
+    def test_few_runs_are_ahead(self, small: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+        started: list[int] = []
+        drive = runs._drive
+
+        def counted(job: runs.Job[Any], *, between: Any) -> Any:
+            started.append(job.seed)
+            return drive(job, between=between)
+
+        monkeypatch.setattr(runs, "_drive", counted)
+        results = replicates(small, num_replicates=10**9, workers=2)
+        assert not started
+        for number in range(1, 6):
+            assert next(results).provenance.seed == number
+            time.sleep(0.05)
+            assert len(started) <= number + 4
+        results.close()
+        assert not threads()
+
+    def test_the_end_of_a_loop_stops_the_threads(self, small: Scenario) -> None:
+        long = small.with_value("duration", "1000h")
+        began = time.monotonic()
+        results = replicates(long, num_replicates=3, workers=2)
+        for result in replicates(small, num_replicates=100, workers=2):
+            assert result.provenance.seed == 1
+            break
+        assert not threads()
+        waiting = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+        waiting.start()
+        with pytest.raises(KeyboardInterrupt):
+            next(results)
+        assert not threads()
+        assert time.monotonic() - began < 20
+
+    @pytest.mark.parametrize(("end", "status"), [("raise KeyboardInterrupt", 130), ("exit(3)", 3)])
+    def test_the_end_of_a_program_stops_the_threads(
+        self, small_file: Path, end: str, status: int
+    ) -> None:
+        """The iterator has a name, so it is not closed before the interpreter ends."""
+        program = f"""
+import tcpsf
+from tcpsf.runs import Job, results_of
+from tcpsf.summary import SummaryFold
+short = tcpsf.Scenario.from_toml({str(small_file)!r})
+long = short.with_value("duration", "1000h")
+jobs = [Job(scenario=each, seed=1, fold=SummaryFold) for each in (short, long, long)]
+results = results_of(jobs, runs=3, workers=2)
+next(results)
+{end}
+"""
+        process = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, timeout=60, check=False
+        )
+        assert process.returncode in (status, -signal.SIGINT)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"num_replicates": 0}, "cannot simulate `0` replicates"),
+            ({"num_replicates": 1.5}, "cannot simulate `1.5` replicates"),
+            ({"num_replicates": 2, "seed": 2**64 - 1}, "seed 18446744073709551616"),
+            ({"num_replicates": 2, "seed": -1}, "seed -1"),
+            ({"num_replicates": 2, "workers": 0}, "0 workers"),
+        ],
+    )
+    def test_errors_are_raised_at_the_call(
+        self, small: Scenario, arguments: dict[str, Any], message: str
+    ) -> None:
+        with pytest.raises(TcpsfError, match=message) as caught:
+            replicates(small, **arguments)
+        assert caught.value.hint
+
+
 def test_a_failing_fold_stops_the_rest(small: Scenario) -> None:
     class Broken(SummaryFold):
-        def add(self, batch: Batch) -> None:
+        def add(self, batch: Any) -> None:
             raise ZeroDivisionError(batch.flows.height)
 
     began = time.monotonic()

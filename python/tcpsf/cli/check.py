@@ -10,7 +10,6 @@ import click
 from tcpsf.cli import scenario_file
 from tcpsf.cli.output import print_error, print_result
 from tcpsf.errors import ScenarioError
-from tcpsf.runs import check
 from tcpsf.scenario import Greedy, Poisson, Scenario
 
 
@@ -20,8 +19,6 @@ def command(*, files: Sequence[Path], settings: Sequence[str]) -> None:
     for file in files:
         try:
             scenario = scenario_file.read(file, settings)
-            with scenario_file.simulating(file):
-                check(scenario)
         except ScenarioError as error:
             failed += 1
             print_error(str(error), error.hint)

@@ -10,7 +10,8 @@ from pathlib import Path
 from tcpsf.cli import scenario_file
 from tcpsf.cli.output import MARK, print_result, put_json, results_folder
 from tcpsf.cli.progress import bar
-from tcpsf.comparison import Comparison, compare
+from tcpsf.compared import Comparison
+from tcpsf.comparison import compare
 from tcpsf.report import comparison_output as report
 from tcpsf.runs import checked_seed
 
@@ -44,9 +45,7 @@ def command(
             )
         if folder is not None:
             _write(folder, found)
-    print_result(
-        plain_json.dumps(report.as_json(found), indent=2) if json else report.as_text(found)
-    )
+    print_result(plain_json.dumps(report.as_json(found), indent=2) if json else str(found))
 
 
 def _write(folder: Path, found: Comparison) -> None:

@@ -19,9 +19,7 @@ STANDARD = Path("-")
 def read(file: Path, settings: Sequence[str]) -> Scenario:
     """Read the scenario from a file or from standard input, and apply the settings."""
     scenario = _from_standard_input() if file == STANDARD else Scenario.from_toml(file)
-    for path, value in parsed(settings).items():
-        scenario = changed(scenario, path, value)
-    return scenario
+    return changed(scenario, parsed(settings))
 
 
 @contextlib.contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tcpsf.errors import ScenarioError, TcpsfError
@@ -11,7 +11,7 @@ from tcpsf.scenario import Scenario
 
 
 def parsed(settings: Iterable[str]) -> dict[str, Any]:
-    """Split settings into keys and values, for `Scenario.with_value`.
+    """Split settings into keys and values, for `Scenario.with_values`.
 
     A value is read as TOML, or as text if it is not valid TOML. An empty value, here ``None``,
     removes the key.
@@ -31,12 +31,15 @@ def parsed(settings: Iterable[str]) -> dict[str, Any]:
     return changes
 
 
-def changed(scenario: Scenario, path: str, value: object) -> Scenario:
-    """Return a scenario with one value changed."""
+def changed(scenario: Scenario, values: Mapping[str, object]) -> Scenario:
+    """Return a scenario with values changed, by their paths."""
+    if not values:
+        return scenario
     try:
-        return scenario.with_value(path, value)
+        return scenario.with_values(values)
     except ScenarioError as error:
-        raise ScenarioError(f"cannot set `{path}`: {error}", hint=error.hint) from None
+        paths = ", ".join(f"`{path}`" for path in values)
+        raise ScenarioError(f"cannot set {paths}: {error}", hint=error.hint) from None
 
 
 def _value(text: str) -> object:

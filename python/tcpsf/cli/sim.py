@@ -17,6 +17,7 @@ from tcpsf.pcap import Pcap, standard_output
 from tcpsf.report import sim_output as report
 from tcpsf.runs import Job, Progress, checked_seed, results_of
 from tcpsf.scenario import Scenario
+from tcpsf.sim_summary import Summary
 from tcpsf.summary import RunSummary, SummaryFold
 from tcpsf.summed import SummedRuns
 
@@ -56,15 +57,13 @@ def command(
                 None if out is None else stack.enter_context(results_folder(out, replace=force))
             )
             with bar("simulating") as progress:
-                _simulate(file, scenario, seeds, workers, folder, capture, progress, found.add)
+                _simulate(scenario, seeds, workers, folder, capture, progress, found.add)
             if folder is not None:
                 _write(folder, found, seeds)
         if json:
             print_pieces(found.as_json(seeds))
         else:
-            (print_message if to_stdout else print_result)(
-                report.as_text(found.summed, seeds=seeds)
-            )
+            (print_message if to_stdout else print_result)(str(Summary(found.summed, seeds=seeds)))
 
 
 class _Found:
@@ -114,7 +113,6 @@ def _capture(
 
 
 def _simulate(
-    file: Path,
     scenario: Scenario,
     seeds: Sequence[int],
     workers: int | None,
@@ -131,12 +129,9 @@ def _simulate(
         return Job(scenario=scenario, seed=seed, fold=fold, pcap=pcap)
 
     jobs = (job(seed) for seed in seeds)
-    with (
-        scenario_file.simulating(file),
-        contextlib.closing(
-            results_of(jobs, runs=len(seeds), workers=workers, progress=progress)
-        ) as results,
-    ):
+    with contextlib.closing(
+        results_of(jobs, runs=len(seeds), workers=workers, progress=progress)
+    ) as results:
         for summary in results:
             take(summary)
     if writer is not None:

@@ -33,6 +33,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from tcpsf.scenario.doc import SHARE, Doc, Quantity
+from tcpsf.scenario.part import ScenarioPart
 '''
 
 ROOT = "ScenarioKeys"
@@ -44,7 +45,10 @@ LAST = ("samples", "trace")
 PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
 """Python's names of the types of JSON."""
 
-DECORATOR = "@dataclass(frozen=True, slots=True, kw_only=True)"
+BASE = "ScenarioPart"
+"""Class of all tables, which checks their values and gives the short representation."""
+
+DECORATOR = "@dataclass(frozen=True, slots=True, kw_only=True, repr=False)"
 
 Schema = dict[str, Any]
 
@@ -84,7 +88,7 @@ def _union(name: str, members: list[str], known: dict[str, Schema]) -> Iterator[
         required = known[member]["required"]
         own = sorted(table.keys() - shared.keys(), key=list(table).index)
         own.sort(key=lambda key: key not in required)
-        base = f"_{name}" if shared else ""
+        base = f"_{name}" if shared else BASE
         yield _class(member, known[member], {key: table[key] for key in own}, known, base=base)
 
 
@@ -107,7 +111,7 @@ def _is_union(schema: Schema) -> bool:
 
 
 def _class(
-    name: str, schema: Schema, keys: Schema, known: dict[str, Schema], *, base: str = ""
+    name: str, schema: Schema, keys: Schema, known: dict[str, Schema], *, base: str = BASE
 ) -> str:
     required = schema.get("required", [])
     lines = list[str]()
@@ -118,8 +122,7 @@ def _class(
             lines.append(_field(key, found, known, required=key in required))
     body = textwrap.indent("\n".join(lines), "    ")
     doc = textwrap.indent(_docstring(schema), "    ")
-    head = f"class {name}({base}):" if base else f"class {name}:"
-    return f'{DECORATOR}\n{head}\n    """{doc.lstrip()}"""\n\n{body}\n'
+    return f'{DECORATOR}\nclass {name}({base}):\n    """{doc.lstrip()}"""\n\n{body}\n'
 
 
 def _field(key: str, schema: Schema, known: dict[str, Schema], *, required: bool) -> str:

@@ -24,7 +24,7 @@ from tcpsf.scenario import Link, MaskLoss, Scenario, Tcp, Transfers
 if TYPE_CHECKING:
     import polars as pl
 
-    from tcpsf.result import RunResult
+    from tcpsf.run_result import RunResult
 
 AXIS = 54.0
 """Width of the column with the times."""

@@ -1,22 +1,22 @@
 """Conversion between plain data and the scenario's classes, with errors that name the key.
 
 The annotations of the classes control both directions, so that a new field needs no change here.
-Only names and shapes are checked. The simulator checks the values, for example that a rate is above
-zero or that a route exists.
+Names, types, quantities and shares are checked. The simulator checks rules about a value or several
+values, for example that a load is above zero or that a route exists.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import decimal
 import functools
 import math
 import re
 import types
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
+from tcpsf import _core
 from tcpsf.errors import ScenarioError, nearest
 from tcpsf.scenario.doc import SHARE, Doc, Quantity
 
@@ -27,13 +27,21 @@ class Key:
 
     name: str
     field: str
+    declared: Any
+    """The type with its annotations."""
     type: Any
+    """The type without annotations."""
     required: bool
     default: Any
     doc: Doc
     quantity: Quantity | None
-    is_share: bool
-    """Whether the value is a share of 1, which may be written as a percentage."""
+
+    def meaning(self) -> str | None:
+        """Return the meaning of the key for a hint; ``None`` if it has no text."""
+        if not self.doc.text:
+            return None
+        example = f"; such as `{self.quantity.example}`" if self.quantity else ""
+        return f"`{self.name}`: {self.doc.text.rstrip('.')}{example}"
 
 
 @functools.cache
@@ -42,7 +50,7 @@ def keys_of(cls: type) -> dict[str, Key]:
     hints = get_type_hints(cls, include_extras=True)
     keys = {}
     for field in dataclasses.fields(cls):
-        declared, doc, quantity = _unwrap(hints[field.name])
+        declared = _unwrap(hints[field.name])
         required = (
             field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         )
@@ -55,100 +63,84 @@ def keys_of(cls: type) -> dict[str, Key]:
         keys[name] = Key(
             name=name,
             field=field.name,
-            type=declared,
+            declared=hints[field.name],
+            type=declared.type,
             required=required,
             default=None if required else default,
-            doc=doc or Doc(""),
-            quantity=quantity,
-            is_share=_is_share(hints[field.name]),
+            doc=declared.doc or Doc(""),
+            quantity=declared.quantity,
         )
     return keys
 
 
 def encode(value: object) -> Any:
     """Convert a scenario object to dicts, lists and scalars, without absent keys."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        kind = getattr(value, "kind", None)
-        table: dict[str, Any] = {} if kind is None else {"kind": kind}
-        for key in keys_of(type(value)).values():
-            content = encode(getattr(value, key.field))
-            if content is not None and not (content == [] and key.default == ()):
-                table[key.name] = _from_percent(content) if key.is_share else content
-        return table
-    value = _plain(value)
-    if isinstance(value, tuple | list):
+    if isinstance(value, tuple | list | range):
         return [encode(item) for item in value]
     if isinstance(value, Mapping):
-        return {name: encode(item) for name, item in value.items()}
-    return value
-
-
-def check_leaves(data: object, path: str = "") -> None:
-    """Refuse values that JSON cannot represent: numbers that are not finite, and other objects."""
-    if isinstance(data, Mapping):
-        for name, content in data.items():
-            check_leaves(content, f"{path}.{name}" if path else name)
-    elif isinstance(data, list):
-        for number, item in enumerate(data):
-            check_leaves(item, f"{path}[{number}]")
-    elif isinstance(data, float) and not math.isfinite(data):
-        raise ScenarioError(f"{path}: `{data}` is not a finite number")
-    elif not isinstance(data, str | int | float | None):
-        raise ScenarioError(f"{path}: `{_shown(data)}` is not text, a number, a list or a table")
+        return {name: encode(content) for name, content in value.items()}
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return value
+    kind = getattr(value, "kind", None)
+    table: dict[str, Any] = {} if kind is None else {"kind": kind}
+    for key in keys_of(type(value)).values():
+        content = getattr(value, key.field)
+        if content is not None and not (content == () and key.default == ()):
+            table[key.name] = encode(content)
+    return table
 
 
 def decode(declared: Any, value: object, path: str = "") -> Any:
-    """Build a value of the type ``declared`` from plain data.
+    """Build a value of the type ``declared`` from plain data, or from scenario objects.
 
     ``path`` is the key path for error messages.
     """
     value = _plain(value)
-    declared, _, quantity = _unwrap(declared)
-    if declared is Any:
+    wanted = _unwrap(declared)
+    if wanted.type is Any:
         return value
-    origin = get_origin(declared)
-    if origin is Mapping:
+    if wanted.origin is Mapping:
         return dict(_table(value, path))
-    if origin in (Union, types.UnionType):
-        return _decode_union(declared, value, path)
-    if origin is Literal:
-        return _decode_choice(get_args(declared), value, path)
-    if origin is tuple:
-        return _decode_list(get_args(declared), value, path)
-    if dataclasses.is_dataclass(declared):
-        return _decode_table(declared, value, path)  # type: ignore[arg-type]
-    return _decode_scalar(declared, value, path, quantity)
+    if wanted.origin in (Union, types.UnionType):
+        return _decode_union(wanted.type, value, path)
+    if wanted.origin is Literal:
+        return _decode_choice(wanted.arguments, value, path)
+    if wanted.origin is tuple:
+        return _decode_list(wanted.arguments, value, path)
+    if wanted.is_table:
+        if type(value) is wanted.type:
+            return value
+        return _decode_table(wanted.type, value, path)
+    return _decode_scalar(wanted, value, path)
+
+
+_PLAIN = (str, int, float, bool, tuple, list, dict)
 
 
 def _plain(value: object) -> object:
-    """Convert ranges, and arrays and numbers of NumPy, to lists and numbers."""
+    """Convert ranges, arrays, series and numbers of NumPy and Polars to lists and numbers."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, range):
         return list(value)
-    to_list = getattr(value, "tolist", None)
-    return to_list() if callable(to_list) else value
-
-
-def _from_percent(value: object) -> object:
-    """Convert `1%` to 0.01. Other values are returned unchanged.
-
-    >>> _from_percent("0.07%"), _from_percent("1e-3 %"), _from_percent(0.5), _from_percent("many")
-    (0.0007, 1e-05, 0.5, 'many')
-    """
-    if isinstance(value, str) and (
-        found := re.fullmatch(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*%\s*", value)
-    ):
-        with contextlib.suppress(decimal.DecimalException):
-            return float(decimal.Decimal(found[1]) / 100)
+    for name in ("tolist", "to_list"):
+        convert = getattr(value, name, None)
+        if callable(convert):
+            return convert()
     return value
 
 
-def _is_share(declared: Any) -> bool:
-    """Return whether a value is a share of 1, which may be written as a percentage."""
-    if get_origin(declared) is Annotated and SHARE in declared.__metadata__:
-        return True
-    return get_origin(declared) in (Annotated, Union, types.UnionType) and any(
-        map(_is_share, get_args(declared))
-    )
+def _from_percent(value: str) -> float | None:
+    """Convert `1%` to 0.01; ``None`` for another text.
+
+    >>> _from_percent("0.07%"), _from_percent("1e-3 %"), _from_percent("many")
+    (0.0007, 1e-05, None)
+    """
+    found = re.fullmatch(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*%\s*", value)
+    try:
+        return float(decimal.Decimal(found[1]) / 100) if found else None
+    except decimal.DecimalException:
+        return None
 
 
 def walk(root: type, path: str) -> Key | None:
@@ -170,27 +162,45 @@ def walk(root: type, path: str) -> Key | None:
 
 
 def _tables_in(declared: Any) -> list[type]:
-    declared, _, _ = _unwrap(declared)
-    if dataclasses.is_dataclass(declared) and isinstance(declared, type):
-        return [declared]
-    return [cls for part in get_args(declared) for cls in _tables_in(part)]
+    found = _unwrap(declared)
+    if found.is_table:
+        return [found.type]
+    return [cls for part in found.arguments for cls in _tables_in(part)]
 
 
-def _unwrap(declared: Any) -> tuple[Any, Doc | None, Quantity | None]:
-    """Return a type without ``Annotated``, and its annotations.
+class _Declared(NamedTuple):
+    """A type without ``Annotated``, and its annotations."""
 
-    The quantity is also found in an optional type.
-    """
-    doc = quantity = None
+    type: Any
+    origin: Any
+    arguments: tuple[Any, ...]
+    is_table: bool
+    doc: Doc | None
+    quantity: Quantity | None
+    """The quantity, also of an optional type."""
+    is_share: bool
+    """Whether the value is a number from 0 to 1, which may be written as a percentage."""
+
+
+@functools.cache
+def _unwrap(declared: Any) -> _Declared:
+    extras: list[Any] = []
     while get_origin(declared) is Annotated:
-        declared, *extras = get_args(declared)
-        doc = next((extra for extra in extras if isinstance(extra, Doc)), doc)
-        quantity = next((extra for extra in extras if isinstance(extra, Quantity)), quantity)
-    if get_origin(declared) in (Union, types.UnionType):
-        for part in get_args(declared):
-            if get_origin(part) is Annotated:
-                quantity = next((e for e in get_args(part) if isinstance(e, Quantity)), quantity)
-    return declared, doc, quantity
+        declared, *more = get_args(declared)
+        extras += more
+    origin, arguments = get_origin(declared), get_args(declared)
+    quantities = [extra for extra in extras if isinstance(extra, Quantity)]
+    if origin in (Union, types.UnionType):
+        quantities += filter(None, (_unwrap(part).quantity for part in arguments))
+    return _Declared(
+        type=declared,
+        origin=origin,
+        arguments=arguments,
+        is_table=isinstance(declared, type) and dataclasses.is_dataclass(declared),
+        doc=next((extra for extra in extras if isinstance(extra, Doc)), None),
+        quantity=next(iter(quantities), None),
+        is_share=SHARE in extras,
+    )
 
 
 def _decode_union(declared: Any, value: object, path: str) -> Any:
@@ -199,6 +209,8 @@ def _decode_union(declared: Any, value: object, path: str) -> Any:
         return None
     if len(options) == 1:
         return decode(options[0], value, path)
+    if type(value) in options:
+        return value
     table = _table(value, path)
     kinds = {option.kind: option for option in options}
     if "kind" not in table:
@@ -225,8 +237,7 @@ def _decode_table(cls: type, value: object, path: str) -> Any:
     for key in keys.values():
         where = f"{path}.{key.name}" if path else key.name
         if key.name in table:
-            content = _from_percent(table[key.name]) if key.is_share else table[key.name]
-            fields[key.field] = decode(key.type, content, where)
+            fields[key.field] = decode(key.declared, table[key.name], where)
         elif key.required:
             raise ScenarioError(f"missing key `{where}`", hint=_hint_for(key))
     return cls(**fields)
@@ -238,6 +249,8 @@ def _decode_list(items: tuple[Any, ...], value: object, path: str) -> tuple[Any,
             f"{path}: `{_shown(value)}` is not a list", hint="lists are written `[a, b]`"
         )
     if len(items) == 2 and items[1] is Ellipsis:
+        if items[0] in (int, str) and all(type(item) is items[0] for item in value):
+            return tuple(value)  # lists of sizes can be long
         return tuple(decode(items[0], item, f"{path}[{i}]") for i, item in enumerate(value))
     if len(items) != len(value):
         raise ScenarioError(f"{path}: expected {len(items)} entries, got {len(value)}")
@@ -256,22 +269,53 @@ def _decode_choice(choices: tuple[Any, ...], value: object, path: str) -> Any:
     return value
 
 
-def _decode_scalar(declared: Any, value: object, path: str, quantity: Quantity | None) -> Any:
-    if declared is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if type(value) is declared:
+def _decode_scalar(wanted: _Declared, value: object, path: str) -> Any:
+    if wanted.type is float:
+        if isinstance(value, str) and wanted.is_share:
+            value = value if (share := _from_percent(value)) is None else share
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return _decode_number(wanted, value, path)
+    if type(value) is wanted.type:
+        parse = None if wanted.quantity is None else PARSERS.get(wanted.quantity.name)
+        if parse is not None:
+            _parsed(parse, value, path)
         return value
-    wanted = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[
-        declared
-    ]
-    hint = None
-    if declared is float and isinstance(value, str):
+    words = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+    expected, hint = words[wanted.type], None
+    if wanted.type is float and isinstance(value, str):
         hint = 'write numbers without quotes; a probability may also be written as `"1%"`'
-    if quantity is not None:
-        wanted = f"text such as `{quantity.example}`"
+    if wanted.quantity is not None:
+        expected = f"text such as `{wanted.quantity.example}`"
         if isinstance(value, int | float):
-            hint = f"a {quantity.name} needs a unit and quotes"
-    raise ScenarioError(f"{path}: `{_shown(value)}` is not {wanted}", hint=hint)
+            hint = f"a {wanted.quantity.name} needs a unit and quotes"
+    raise ScenarioError(f"{path}: `{_shown(value)}` is not {expected}", hint=hint)
+
+
+def _decode_number(wanted: _Declared, value: float, path: str) -> float:
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ScenarioError(f"{path}: `{_shown(value)}` is not a finite number")
+    if wanted.is_share and not 0.0 <= number <= 1.0:
+        raise ScenarioError(f"{path}: `{_shown(value)}` is not a number from 0 to 1")
+    return number
+
+
+PARSERS: Mapping[str, Callable[[str], int]] = {
+    "duration": _core.nanoseconds,
+    "rate": _core.bits_per_second,
+    "size": _core.bytes,
+}
+"""The simulator's parsers, by the name of the quantity."""
+
+
+def _parsed(parse: Callable[[str], int], value: Any, path: str) -> None:
+    try:
+        parse(value)
+    except ValueError as error:
+        raise ScenarioError(f"{path}: {error}") from None
 
 
 def _table(value: object, path: str) -> Mapping[str, Any]:

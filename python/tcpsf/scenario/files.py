@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +59,9 @@ def _inlined(workload: Any, where: str, base: Path) -> Any:
         return workload
     name = sizes["file"]
     rest = {key: value for key, value in sizes.items() if key != "file"}
-    if not isinstance(name, str):
+    if not isinstance(name, str | PathLike):
         raise ScenarioError(f"{where}: `{name}` is not text", hint="give the path of a size file")
-    return {**workload, "sizes": {**rest, **_read_sizes(base / name, where, name)}}
+    return {**workload, "sizes": {**rest, **_read_sizes(base / name, where, str(name))}}
 
 
 def _read_sizes(path: Path, where: str, name: str) -> dict[str, Any]:

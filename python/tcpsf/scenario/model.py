@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from tcpsf.scenario.doc import SHARE, Doc, Quantity
+from tcpsf.scenario.part import ScenarioPart
 
 Duration = Annotated[str, Quantity("duration", "20ms")]
 """Text with one of the units ns, us, ms, s, min, h."""
@@ -32,16 +33,16 @@ Sender = Annotated[str, Quantity("sender", "reno+sack / fs(n=4) / iw=1")]
 """Name of a sender: congestion control with loss recovery / segmentation / windows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PacketLoss:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PacketLoss(ScenarioPart):
     """Each packet is lost with the same probability, independently."""
 
     kind: ClassVar[str] = "packet"
     probability: Annotated[Share, Doc("Probability that a packet is lost, 0 to 1.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ByteLoss:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ByteLoss(ScenarioPart):
     """Each byte is corrupted with the same probability; a packet with a corrupted byte is lost.
 
     Bytes are independent.
@@ -51,8 +52,8 @@ class ByteLoss:
     probability: Annotated[Share, Doc("Probability that a byte is corrupted, 0 to 1.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinearLoss:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LinearLoss(ScenarioPart):
     """The loss probability of a packet is proportional to its size."""
 
     kind: ClassVar[str] = "linear"
@@ -60,8 +61,8 @@ class LinearLoss:
     at: Annotated[Size, Doc("Packet size, headers included, that is lost with `probability`.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BurstLoss:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class BurstLoss(ScenarioPart):
     """Losses occur in bursts: a two-state Markov chain (Gilbert).
 
     Every packet is lost in one state, and no packet in the other.
@@ -72,8 +73,8 @@ class BurstLoss:
     run: Annotated[float, Doc("Mean number of consecutive packets that are lost, at least 1.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MaskLoss:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MaskLoss(ScenarioPart):
     """An explicit list of the data packets that are lost. Acknowledgments are not lost."""
 
     kind: ClassVar[str] = "mask"
@@ -89,8 +90,8 @@ class MaskLoss:
 Loss = PacketLoss | ByteLoss | LinearLoss | BurstLoss | MaskLoss
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Workload:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class _Workload(ScenarioPart):
     """Keys of every kind of workload."""
 
     name: Annotated[str, Doc("Name of the workload in results.")]
@@ -113,7 +114,7 @@ class _Workload:
     tcp: Annotated[Tcp | None, Doc("Values that differ from the scenario's `[tcp]` table.")] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Greedy(_Workload):
     """Flows that always have data to send and never end."""
 
@@ -125,7 +126,7 @@ class Greedy(_Workload):
     ] = "0s"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Poisson(_Workload):
     """Flows that arrive as a Poisson process, with independent random sizes."""
 
@@ -142,7 +143,7 @@ class Poisson(_Workload):
     rate: Annotated[float | None, Doc("Arrivals per second, instead of `load` and `of`.")] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Transfers(_Workload):
     """An explicit list of flows."""
 
@@ -155,8 +156,8 @@ class Transfers(_Workload):
 Workload = Greedy | Poisson | Transfers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Samples:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Samples(ScenarioPart):
     """Quantities that are recorded over time."""
 
     every: Annotated[Duration, Doc("Sampling interval.")]
@@ -167,8 +168,8 @@ class Samples:
     links: Annotated[tuple[str, ...], Doc("Links for which the queue is sampled.")] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Link(ScenarioPart):
     """A link in one direction: a buffer, a rate, a delay and, optionally, loss."""
 
     name: Annotated[str, Doc("Name of the link in results and in other tables.")]
@@ -201,8 +202,8 @@ class Link:
     ] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DelayChange:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class DelayChange(ScenarioPart):
     """A change of a link's delay, for example by a change of route.
 
     The new delay applies to packets that leave the link after the change. If it is shorter, these
@@ -213,8 +214,8 @@ class DelayChange:
     delay: Annotated[Duration, Doc("The new propagation delay.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reorder:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Reorder(ScenarioPart):
     """Additional delay of some packets, so that later packets overtake them.
 
     Each packet is delayed with the same probability, independently.
@@ -224,8 +225,8 @@ class Reorder:
     by: Annotated[Duration, Doc("The additional delay.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Buffer:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Buffer(ScenarioPart):
     """The buffer in front of a link: a queue of packets, or a port of ATM cells.
 
     The capacity of a queue is counted in bytes, in packets or in chunks of bytes. A port shares its
@@ -284,8 +285,8 @@ class Buffer:
     ] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Red:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Red(ScenarioPart):
     """Random early detection (Floyd and Jacobson 1993).
 
     The probability that a packet is selected grows with the average queue. A selected packet is
@@ -336,8 +337,8 @@ class Red:
     ] = "1500B"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Balanced:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Balanced(ScenarioPart):
     """Balanced packet discard (Cohen and Hamo 2001) on a queue of packets.
 
     A packet is dropped if it finds more than the share `lower` of the buffer in use. After a drop,
@@ -352,8 +353,8 @@ class Balanced:
     gap: Annotated[int, Doc("Number of packets after a drop for which `upper` applies.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CoDel:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CoDel(ScenarioPart):
     """Controlled delay (RFC 8289): drops packets at the head of the queue when delay persists.
 
     If the queueing delay of packets exceeds `target` during a whole `interval`, the next packet is
@@ -368,8 +369,8 @@ class CoDel:
     ecn: Annotated[bool, Doc("Mark ECN-capable packets instead of dropping them.")] = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Discard:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Discard(ScenarioPart):
     """Discard policy of a port of ATM cells.
 
     With `"plain"`, a port drops each cell for which the buffer has no room. `"ppd"` (partial packet
@@ -403,8 +404,8 @@ class Discard:
     ] = "flow"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Route(ScenarioPart):
     """A fixed path of links for packets from one node to another."""
 
     from_: Annotated[str, Doc("The sending node.")]
@@ -415,16 +416,16 @@ class Route:
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SenderShare:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SenderShare(ScenarioPart):
     """One of several senders of a workload, with its share of the flows."""
 
     sender: Annotated[Sender, Doc("The sender.")]
     share: Annotated[float, Doc("Weight of the sender: flows select senders in this proportion.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tcp:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Tcp(ScenarioPart):
     """Parameters of TCP. Absent parameters have the values of the profile."""
 
     profile: Annotated[
@@ -499,8 +500,8 @@ class Tcp:
     ] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sizes:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Sizes(ScenarioPart):
     """Distribution of flow sizes in bytes: exactly one of the keys, and `weights` with `classes`.
 
     TOML also accepts `{ file = "sizes.txt" }`. A file with one size per line gives classes, and a
@@ -527,24 +528,24 @@ class Sizes:
     ] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pareto:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Pareto(ScenarioPart):
     """Flow sizes with a power-law tail."""
 
     mean: Annotated[float, Doc("Mean size in bytes.")]
     shape: Annotated[float, Doc("Tail exponent, above 1; below 2 the variance is infinite.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogNormal:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LogNormal(ScenarioPart):
     """Flow sizes whose logarithm is normal."""
 
     median: Annotated[float, Doc("Median size in bytes.")]
     sigma: Annotated[float, Doc("Standard deviation of the size's natural logarithm.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScenarioKeys:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ScenarioKeys(ScenarioPart):
     """A network, its traffic and the duration."""
 
     name: Annotated[str, Doc("A label for the results, such as `first`.")]

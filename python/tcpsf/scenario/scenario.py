@@ -1,24 +1,29 @@
-"""The class `Scenario`, its conversion from and to TOML, and changes of single values."""
+"""The class `Scenario`, its check, its conversion from and to TOML, and changes of values."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
+from tcpsf import _core
 from tcpsf.errors import ScenarioError, nearest
-from tcpsf.scenario import codec, files
+from tcpsf.scenario import codec, display, files
 from tcpsf.scenario.model import ScenarioKeys
 
 EXCLUSIVE = {"sender": "senders", "senders": "sender"}
 """Keys of a workload of which only one is given."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Scenario(ScenarioKeys):
     """A network, its traffic and the duration.
+
+    A scenario that exists can be simulated. The constructor, `from_toml`, `from_dict` and
+    `with_value` raise `ScenarioError` with the path of the key, such as ``link[0].rate``.
 
     >>> from tcpsf import Link, Scenario, Transfers
     >>> scenario = Scenario(
@@ -33,10 +38,34 @@ class Scenario(ScenarioKeys):
     '20ms'
     >>> Scenario.from_toml_text(scenario.to_toml()) == scenario
     True
+    >>> scenario.with_value("workload.one.to", "c")
+    Traceback (most recent call last):
+    tcpsf.errors.ScenarioError: workload[0].to: there is no node `c`
     """
 
+    def __post_init__(self) -> None:
+        ScenarioKeys.__post_init__(self)
+        try:
+            _core.Simulation(self.to_json(), seed=1)
+        except ValueError as error:
+            message, hint = error.args
+            raise ScenarioError(message, hint=hint or explain(_path(message))) from None
+
+    def _path_of(self, key: str) -> str:
+        return key
+
+    def __repr__(self) -> str:
+        links, workloads = len(self.link), len(self.workload)
+        return (
+            f"<Scenario {self.name!r}: {links} link{'s' * (links != 1)}, "
+            f"{workloads} workload{'s' * (workloads != 1)}, {self.duration}>"
+        )
+
+    def _repr_html_(self) -> str:
+        return display.as_html(self)
+
     @classmethod
-    def from_toml(cls, path: str | Path) -> Self:
+    def from_toml(cls, path: str | PathLike[str]) -> Self:
         """Read a scenario file. Paths of size files are relative to its folder.
 
         Raises `ScenarioError` if the file cannot be read or is not a scenario.
@@ -50,14 +79,25 @@ class Scenario(ScenarioKeys):
             ) from None
 
     @classmethod
-    def from_toml_text(cls, text: str, *, base: str | Path = ".") -> Self:
-        """Read a scenario from TOML text. Paths of size files are relative to ``base``."""
+    def from_toml_text(cls, text: str, *, base: str | PathLike[str] = ".") -> Self:
+        """Read a scenario from TOML text. Paths of size files are relative to ``base``.
+
+        Raises `ScenarioError` if the text is not TOML or not a scenario.
+        """
         return cls.from_dict(files.parse_toml(text), base=base)
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any], *, base: str | Path = ".") -> Self:
-        """Build a scenario from plain data with the keys of the TOML form."""
-        scenario: Self = codec.decode(cls, files.inline_size_files(data, Path(base)))
+    def from_dict(cls, data: dict[str, Any], *, base: str | PathLike[str] = ".") -> Self:
+        """Build a scenario from plain data with the keys of the TOML form.
+
+        Paths of size files are relative to ``base``. Raises `ScenarioError` for an unknown or
+        missing key, or an invalid value.
+        """
+        inlined = files.inline_size_files(data, Path(base))
+        try:
+            scenario: Self = codec.decode(cls, inlined)
+        except ScenarioError as error:
+            raise ScenarioError(str(error), hint=error.hint or explain(_path(str(error)))) from None
         return scenario
 
     def to_dict(self) -> dict[str, Any]:
@@ -67,12 +107,7 @@ class Scenario(ScenarioKeys):
 
     def to_json(self) -> str:
         """Return the scenario as JSON, which the simulator reads."""
-        data = self.to_dict()
-        try:
-            codec.check_leaves(data)
-        except ScenarioError as error:
-            raise ScenarioError(str(error), hint=explain(str(error).split(": ", 1)[0])) from None
-        return json.dumps(data)
+        return json.dumps(self.to_dict())
 
     def to_toml(self) -> str:
         """Return the scenario as TOML."""
@@ -85,14 +120,20 @@ class Scenario(ScenarioKeys):
 
         ``path`` has the keys, joined by dots. Entries of lists are given by name or by index
         from 0: ``workload.web.load``, ``link.0.rate``, ``tcp.mss``. A workload has either
-        ``sender`` or ``senders``, so that each of them replaces the other.
+        ``sender`` or ``senders``, so that each of them replaces the other. Raises `ScenarioError`
+        if there is no such key, or if the result is not valid. `with_values` changes several values
+        at once.
         """
         return self.with_values({path: value})
 
-    def with_values(self, changes: Mapping[str, object]) -> Self:
-        """Return a copy with several values changed, as `with_value` changes each of them."""
+    def with_values(self, values: Mapping[str, object]) -> Self:
+        """Return a copy with several values changed, in their order, by their paths.
+
+        Only the result is checked, so that keys which exclude each other can be exchanged. Paths,
+        values and errors are those of `with_value`.
+        """
         data = self.to_dict()
-        for path, value in changes.items():
+        for path, value in values.items():
             _change(data, path, value)
         return self.from_dict(data)
 
@@ -108,7 +149,7 @@ def _change(data: dict[str, Any], path: str, value: object) -> None:
     if value is None:
         target.pop(last, None)
     else:
-        target[last] = value
+        target[last] = codec.encode(value)
         if last in EXCLUSIVE:
             target.pop(EXCLUSIVE[last], None)
 
@@ -140,7 +181,9 @@ def explain(path: str) -> str | None:
     '`rate`: Transmission rate in bits per second, headers included; such as `10Mb/s`'
     """
     key = codec.walk(Scenario, path)
-    if key is None or not key.doc.text:
-        return None
-    example = f"; such as `{key.quantity.example}`" if key.quantity else ""
-    return f"`{key.name}`: {key.doc.text.rstrip('.')}{example}"
+    return None if key is None else key.meaning()
+
+
+def _path(message: str) -> str:
+    """Return the path at the beginning of an error's message."""
+    return message.split(": ", 1)[0]

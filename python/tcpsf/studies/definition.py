@@ -250,18 +250,18 @@ class Study:
         return next((axis for axis in self.axis if axis.column == column), None)
 
 
-def _scenario(data: dict[str, Any], base: Path) -> dict[str, Any]:
-    """Return the scenario of a study's data as plain data, and remove the key ``example``."""
+def _scenario(data: dict[str, Any], base: Path) -> Scenario:
+    """Return the scenario of a study's data, and remove the key ``example``."""
     if "example" in data:
         if "scenario" in data:
             raise StudyError("both `scenario` and `example` are given", hint="keep one of them")
         path = Path(str(packaged.example(str(data.pop("example")))))
-        return Scenario.from_toml(path).to_dict()
+        return Scenario.from_toml(path)
     named = data.get("scenario")
     if isinstance(named, str):
-        return Scenario.from_toml(base / named).to_dict()
+        return Scenario.from_toml(base / named)
     if isinstance(named, dict):
-        return Scenario.from_dict(named, base=base).to_dict()
+        return Scenario.from_dict(named, base=base)
     raise StudyError(
         "missing key `scenario`", hint='give a file: `scenario = "FILE.toml"`, or `example`'
     )

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tcpsf import _core, stored_run
-from tcpsf.errors import ScenarioError, StudyError
+from tcpsf.errors import StudyError
 from tcpsf.finished import build, digest
-from tcpsf.runs import check
 from tcpsf.scenario import Scenario
 from tcpsf.storage import Storage
 from tcpsf.store import RunKey, Store, point_of
 from tcpsf.studies.definition import Study
-from tcpsf.studies.points import StudyPoint, Value, described, points_of, scenario_at
+from tcpsf.studies.points import StudyPoint, Value, points_of, scenario_at
 from tcpsf.studies.study_fold import RUNS
 
 if TYPE_CHECKING:
@@ -111,17 +110,8 @@ def plan_study(study: Study, storage: Storage | None = None) -> StudyPlan:
     points = points_of(study)
     stored = _stored_digests(study, identity, storage) if storage else None
     if stored is None or len(stored) != len(points):
-        stored = [_checked_digest(study, point) for point in points]
+        stored = [point_of(scenario_at(study, point), histogram=True) for point in points]
     return StudyPlan(study, identity, tuple(points), tuple(stored))
-
-
-def _checked_digest(study: Study, point: StudyPoint) -> str:
-    scenario = scenario_at(study, point)
-    try:
-        check(scenario)
-    except ScenarioError as error:
-        raise StudyError(f"{described(study, point)}: {error}", hint=error.hint) from None
-    return point_of(scenario, histogram=True)
 
 
 def _stored_digests(study: Study, identity: str, storage: Storage) -> list[str] | None:

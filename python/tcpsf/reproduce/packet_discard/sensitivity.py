@@ -121,9 +121,7 @@ def _changing(setting: Setting, variation: Variation) -> Callable[..., Case]:
     def case(topology: networks.Topology, policy: networks.Policy, **more: Any) -> Case:
         options = {"duration": setting.duration, **variation.options, **more}
         scenario: Scenario = setting.of(networks.network(topology, policy, **options)).scenario
-        for key, value in variation.values.items():
-            scenario = scenario.with_value(key, value)
-        return Case(scenario=scenario, watches=(CONNECTIONS,))
+        return Case(scenario=scenario.with_values(variation.values), watches=(CONNECTIONS,))
 
     return case
 

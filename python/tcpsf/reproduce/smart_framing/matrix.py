@@ -142,8 +142,7 @@ def _case(
         greedy_sender=f"{prefix} / full / iw={window}",
         duration=setting.duration_of_ours,
     )
-    for path, value in network.changes:
-        scenario = scenario.with_value(path, value)
+    scenario = scenario.with_values(dict(network.changes))
     # For the paper's own network, these are the same runs as in Figs. 2 to 5.
     usual = (
         any(scenario.workload[1].sender == variant.sender for variant in paper.VARIANTS)

@@ -180,9 +180,7 @@ def _scenario(variant: paper.Variant, scale: Scale, changes: Mapping[str, Any]) 
     scenario = replace(
         paper.web_scenario(sender=variant.sender, duration=scale.duration), warm_up=scale.warm_up
     )
-    for path, value in changes.items():
-        scenario = scenario.with_value(path, value)
-    return scenario
+    return scenario.with_values(changes)
 
 
 def _tabulate(
