@@ -1,11 +1,14 @@
 //! Two endpoints with random senders, options, buffers and applications. The invariants of
 //! `testkit::pair` are checked at every step.
 
+use policy::rtt::RtoConfig;
 use proptest::prelude::*;
+use tcp::{Config, DelayedAck};
 use testkit::generate::{cases, pair};
-use testkit::pair::{End, Goal, Pair, PairConfig, Plan};
+use testkit::pair::{End, EndConfig, Goal, Pair, PairConfig, Plan};
 use testkit::path::PathConfig;
 use units::Duration;
+use wire::{Mss, SeqNum};
 
 /// Returns the pair with ECN, on a path without losses that marks.
 fn marked(config: PairConfig) -> PairConfig {
@@ -49,6 +52,51 @@ fn drive(config: &PairConfig) -> Result<Pair, TestCaseError> {
         Ok(_) => Ok(pair),
         Err(failure) => Err(TestCaseError::fail(failure.to_string())),
     }
+}
+
+/// An end of `probes_that_cross_are_acknowledged`.
+fn tiny(mss: u16, rto_ms: u64, send_buffer: u32, plan: Plan) -> EndConfig {
+    let rto = Duration::from_millis(rto_ms);
+    let tcp = Config {
+        sender: "tahoe / full / iw=1".parse().expect("a sender"),
+        mss: Mss::new(mss).expect("an MSS"),
+        rto: RtoConfig::new(rto, rto, Duration::from_secs(60), Duration::ZERO, false)
+            .expect("a timer"),
+        delayed_ack: DelayedAck { every: 1, timeout: Duration::from_millis(1) },
+        receive_buffer: 4,
+        send_buffer,
+        window_scaling: false,
+        timestamps: false,
+        sack: false,
+        nagle: false,
+        restart_after_idle: false,
+        max_timeouts: 255,
+        max_syn_timeouts: 255,
+        min_mss: Mss::new(1).expect("an MSS"),
+        ..Config::default()
+    };
+    EndConfig { tcp, iss: SeqNum::new(0), plan }
+}
+
+/// Case that random cases found: both ends probe each other's closed window at the same time, and
+/// both accept the byte.
+#[test]
+fn probes_that_cross_are_acknowledged() {
+    let plan = |bytes, write, read_ms| Plan {
+        bytes,
+        write,
+        write_every: Duration::ZERO,
+        read: 2,
+        read_every: Duration::from_millis(read_ms),
+    };
+    let path = |delay| PathConfig { delay: Duration::from_millis(delay), ..PathConfig::default() };
+    let config = PairConfig {
+        ends: [tiny(30, 219, 20, plan(53, 3, 289)), tiny(10, 100, 1, plan(7, 1, 290))],
+        paths: [path(18), path(20)],
+        both_connect: false,
+        seed: 0,
+    };
+    drive(&config).expect("both ends close");
 }
 
 proptest! {

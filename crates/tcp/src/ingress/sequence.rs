@@ -42,9 +42,22 @@ impl Connection {
         self.rcv.note_duplicate(segment.seq, segment.payload_len);
         // RFC 9293 §3.10.7.4: with a zero window acknowledgments are still processed. In TIME-WAIT
         // a repeated FIN restarts the wait.
-        if self.rcv.window() == 0 || self.state == State::TimeWait {
+        if self.rcv.window() == 0
+            || self.state == State::TimeWait
+            || self.acknowledges_crossed_probe(segment)
+        {
             return Step::OnlyAck;
         }
         Step::Stop
+    }
+
+    /// Returns whether the segment is one byte old and acknowledges new data.
+    ///
+    /// Unlike RFC 9293 §3.10.7.4, its acknowledgment is processed. If two ends probe each other's
+    /// closed windows at the same time and both accept the byte, each acknowledges with the
+    /// sequence number before its probe (`Sender::pure_seq`). If both ignored this, no
+    /// acknowledgment would ever be processed again.
+    fn acknowledges_crossed_probe(&self, segment: &Segment) -> bool {
+        segment.seq + 1 == self.rcv.nxt && segment.ack.is_some_and(|ack| ack.after(self.snd.una))
     }
 }
