@@ -78,7 +78,7 @@ def _title(found: Comparison) -> str:
     named = (
         f"seed {found.seeds[0]}" if pairs == 1 else f"seeds {found.seeds[0]} to {found.seeds[-1]}"
     )
-    runs = "1 run" if pairs == 1 else f"{pairs} paired runs"
+    runs = "1 run" if pairs == 1 else text.count(pairs, "paired run")
     lines = [f"{found.scenario.name}: {runs} of {found.scenario.duration} per sender, {named}"]
     lines += [f"  {ascii_uppercase[at]}  {sender}" for at, sender in enumerate(found.senders)]
     names = [workload.name for workload in found.scenario.workload]

@@ -94,7 +94,7 @@ def _flows(groups: Sequence[GroupReport]) -> str:
             text.seconds_compact(each.median_s),
             text.seconds_compact(each.p95_s),
             _share(each),
-            str(each.timeouts + each.syn_timeouts),
+            text.plain(each.timeouts + each.syn_timeouts, 0),
             text.compact(each.retransmitted_percent, 1),
         ]
         for each in groups
@@ -126,10 +126,10 @@ def _greedy(groups: Sequence[GroupReport], found: SummedRuns) -> str:
             [
                 each.group.workload,
                 each.group.variant,
-                f"{flows_a_run:g}",
+                text.short(flows_a_run),
                 text.number(each.sent_once_bytes * 8e-6 / found.observed_s / flows_a_run, 3),
                 _share(each),
-                str(each.timeouts + each.syn_timeouts),
+                text.plain(each.timeouts + each.syn_timeouts, 0),
                 text.compact(each.retransmitted_percent, 1),
             ]
         )
