@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import click
 
+from tcpsf.cli import usage
 from tcpsf.cli.app import app
 from tcpsf.cli.output import fill_standard_streams, plain_output, print_error, print_message
 from tcpsf.cli.signals import WORDS, ending
@@ -49,20 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_message(error.format_message())
         return 2
     except click.ClickException as error:
-        return _misused(error)
+        print_error(*usage.explained(error))
+        return 2
     except KeyboardInterrupt as stopped:
         number = signal.Signals(getattr(stopped, "number", signal.SIGINT))
         print_message(WORDS[number])
         return SIGNALLED + number
     return 0
-
-
-def _misused(error: click.ClickException) -> int:
-    message = error.format_message()
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "tcpsf"
-    print_error(
-        f"{message[0].lower()}{message[1:].rstrip('.')}",
-        f"`{command} --help` lists commands and options",
-    )
-    return 2

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+HINTS = {
+    "sender `": "for example `reno+sack / fs(n=4) / iw=1`",
+    "is not an IP address": "e.g. 100.127.9.2, or give none to get a free one",
+}
+"""Hints for errors of the host that have none, by a part of the error."""
+
+
 class Source(Protocol):
     """A host that provides rows about connections or requests that have ended."""
 
@@ -210,4 +217,6 @@ def plain_write_errors(task: str) -> Iterator[None]:
             raise
         message, hint = error.args
         text = message if message.startswith("cannot") else f"cannot {task}: {message}"
+        if hint is None:
+            hint = next((each for part, each in HINTS.items() if part in message), None)
         raise TcpsfError(text, hint=hint) from None
