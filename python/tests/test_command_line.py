@@ -1,19 +1,27 @@
-"""Rules of every command: types of options, error lines, and numbers in text output."""
+"""Rules of every command: types of options, error lines, `--quiet` and `--verbose`, numbers."""
 
 from __future__ import annotations
 
+import os
+import pty
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
 from conftest import Answer, Command
 
-from tcpsf.cli import quantities
+from tcpsf import __version__, _core
+from tcpsf.cli import quantities, verbosity
 from tcpsf.cli.app import app
 from tcpsf.cli.model_commands import Law
 from tcpsf.cli.quantities import AsText, OneOf
 from tcpsf.report import link_output
+
+TCPSF = [sys.executable, "-m", "tcpsf"]
 
 KINDS: dict[str, tuple[type[click.ParamType[object]], ...]] = {
     "TIME": (quantities.Seconds,),
@@ -183,6 +191,152 @@ class TestTypes:
             assert error_of(tcpsf(*words)) == error
 
 
+@pytest.mark.parametrize("words", ALL, ids=" ".join)
+def test_options_of_every_command(tcpsf: Command, words: tuple[str, ...]) -> None:
+    wanted = tcpsf(*words, "--help")
+    assert (wanted.status, wanted.err) == (0, "")
+    for word in ("-q, --quiet", "-v, --verbose", "-h, --help"):
+        assert word in wanted.out
+    for before, after in (("-h", ""), ("-q", "-h"), ("--quiet", "--help")):
+        assert tcpsf(*words, *filter(None, (before, after))) == wanted
+    if words:
+        assert tcpsf("-q", *words, "-h") == wanted
+    for option in ("-v", "--verbose"):
+        answer = tcpsf(*words, option, "--help")
+        assert (answer.status, answer.out) == (0, wanted.out)
+        assert f"tcpsf {__version__}, Python " in answer.err
+
+
+class TestQuiet:
+    """With `--quiet` there are only errors on standard error."""
+
+    @pytest.mark.parametrize("place", ["before", "after", "group"])
+    def test_messages(
+        self, tcpsf: Command, tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from tcpsf.evaluation.plan import Scale
+        from tcpsf.reproduce.smart_framing.table_1 import SCALES
+
+        monkeypatch.setitem(SCALES, "quick", Scale("quick", 2, "10s"))
+        words = ["reproduce", "smart-framing", "table-1", "--out", str(tmp_path / "out")]
+        wanted = tcpsf(*words)
+        assert "The page: " in wanted.err
+        at = {"before": 0, "group": 2, "after": len(words)}[place]
+        assert tcpsf(*words[:at], "-q", *words[at:], "--force") == Answer(0, wanted.out, "")
+
+    def test_errors_remain(self, tcpsf: Command) -> None:
+        for words in (["-q", "sim", "none.toml"], ["sim", "--quiet", "none.toml"]):
+            assert error_of(tcpsf(*words)) == "cannot read scenario `none.toml`: no such file"
+        assert error_of(tcpsf("-q", "sim", "--seed", "x")) == "`--seed x`: `x` is not an integer"
+
+    def test_it_ends_with_the_command(self, tcpsf: Command, tmp_path: Path) -> None:
+        assert tcpsf("-q", "init", tmp_path / "a.toml") == Answer(0, "", "")
+        assert tcpsf("init", tmp_path / "b.toml").err.startswith("wrote ")
+
+    def test_statistics_of_a_link(self) -> None:
+        answer = run_piped("link", "-q", "--delay", "1ms", "--", "echo", "data")
+        assert (answer.status, answer.out, answer.err) == (0, "data\n", "")
+        loud = run_piped("link", "--delay", "1ms", "--", "echo", "-q")
+        assert (loud.status, loud.out) == (0, "-q\n")
+        assert loud.err.startswith("Outside: ")
+
+    def test_the_summary_beside_a_capture(self, small_file: Path) -> None:
+        words = [*TCPSF, "sim", "--pcap", "-", str(small_file)]
+        loud, quiet = (
+            subprocess.run([*words, *more], capture_output=True, check=False)
+            for more in ([], ["-q"])
+        )
+        assert loud.stderr.startswith(b"small: 1 run")
+        assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, loud.stdout, b"")
+
+    def test_no_progress_bar(self, small_file: Path) -> None:
+        words = ("sim", str(small_file), "--set", "duration=2000s", "--json")
+        assert "simulating" in on_a_terminal(*words)[1]
+        assert on_a_terminal(*words, "-q")[1] == ""
+
+
+class TestVerbose:
+    """With `--verbose` there are details on standard error."""
+
+    def test_sim(self, tcpsf: Command, small_file: Path, tmp_path: Path) -> None:
+        words = ["sim", str(small_file), "--runs", "2", "--seed", "7"]
+        wanted = tcpsf(*words)
+        out = tmp_path / "out"
+        for answer in (
+            tcpsf("-v", *words, "--out", out),
+            tcpsf(*words, "--verbose", "--out", out, "--force"),
+        ):
+            assert (answer.status, answer.out) == (0, wanted.out)
+            for line in answer.err.splitlines():
+                assert re.match(r"\[ *\d+\.\d{3} s\] .", line), line
+            for detail in (
+                f"tcpsf sim: {small_file}; --seed 7; --runs 2; --out {out}",
+                "scenario `small` from ",
+                "`small`, seed 7: run starts",
+                "`small`, seed 8: run ends after ",
+                f"wrote folder `{out}`",
+                "exit status 0; CPU time ",
+            ):
+                assert answer.err.count(detail) == 1, detail
+        assert tcpsf(*words) == wanted  # also after a verbose command in the same process
+
+    def test_defaults_and_flags(self, tcpsf: Command) -> None:
+        answer = tcpsf("serve", "missing", "-v", "--no-offload")
+        assert "tcpsf serve: missing; --port 80 (default); " in answer.err
+        assert "; --no-offload" in answer.err
+        assert "exit status 2; " in answer.err
+
+    def test_the_settings_of_a_group_with_and_without_a_command(self, tcpsf: Command) -> None:
+        own = tcpsf("reproduce", "short-flows", "-v", "--only", "none").err
+        assert "] tcpsf reproduce short-flows: --only none; " in own
+        below = tcpsf("reproduce", "-v", "short-flows", "live", "--per-second", "0").err
+        assert "reproduce short-flows:" not in below
+
+    def test_a_reason_to_choose(self, tcpsf: Command) -> None:
+        for words in (["-q", "-v", "sim"], ["-v", "sim", "-q"], ["sim", "--quiet", "--verbose"]):
+            error = next(
+                line for line in tcpsf(*words).err.splitlines() if line.startswith("error: ")
+            )
+            assert error == "error: `--quiet` and `--verbose` were both given; choose one"
+        assert verbosity._state.handler is None
+
+
+def run_piped(*words: str, **environment: str) -> Answer:
+    done = subprocess.run(
+        [*TCPSF, *words], capture_output=True, text=True, check=False, env=changed(environment)
+    )
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+def changed(environment: dict[str, str]) -> dict[str, str]:
+    """The environment with changes, and without variables about colour."""
+    own = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "TERM")
+    return {key: value for key, value in os.environ.items() if key not in own} | environment
+
+
+def on_a_terminal(*words: str, **environment: str) -> tuple[int, str]:
+    """Exit status, and the text on a terminal to which standard error is connected."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*TCPSF, *words],
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        env=changed({"TERM": "xterm", **environment}),
+    )
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(ours, 4096)
+        except OSError:  # Linux reports the end of a terminal as an error
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(ours)
+    return process.wait(), shown.decode()
+
+
 class TestNumbers:
     """Thousands and minus signs are written in the same way in all text outputs."""
 
@@ -198,6 +352,12 @@ class TestNumbers:
         shown = link_output.as_text(found)
         assert "12\u202f345  12\u202f345" in shown
         assert "12345" not in shown
+
+    def test_no_commas(self) -> None:
+        sources = Path(_core.__file__).parent.rglob("*.py")
+        commas = re.compile(r"\{[^{}\n:]+:[<>^]?\d*,")
+        found = [path.name for path in sources if commas.search(path.read_text(encoding="utf-8"))]
+        assert found == ["text.py"]
 
     def test_a_model(self, tcpsf: Command) -> None:
         assert "128\u202f000" in tcpsf("model", "short-flow").out

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from tcpsf.cli import usage
+from tcpsf.cli import usage, verbosity
 from tcpsf.cli.output import print_result
 from tcpsf.cli.quantities import Bytes, Count, OneOf
 
@@ -132,19 +132,27 @@ def pcap(text: str, *, places: Sequence[str], place: str, where: str, default_by
 
 
 class Command(click.Command):
-    """A command whose help is printed like a result.
+    """A command with the options of every command, whose help is printed like a result.
 
     A standard output that cannot be written is therefore an error.
     """
 
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the command's parameters, then `--quiet` and `--verbose`, then `--help`."""
+        found = super().get_params(ctx)
+        return [*self.params, *verbosity.OPTIONS, *found[len(self.params) :]]
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the command line, and keep its words for error messages."""
+        """Parse the command line, and report the settings if `--verbose` was given."""
         usage.remember(ctx, args)
+        words = list(args)
         try:
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
         except click.UsageError as error:
             error.ctx = error.ctx or ctx
             raise
+        verbosity.report_settings(ctx, words)
+        return rest
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         """Return the help option, which prints with `print_result`."""

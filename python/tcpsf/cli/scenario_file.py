@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from tcpsf.cli import verbosity
 from tcpsf.cli.output import reason
 from tcpsf.cli.setting import changed, parsed
 from tcpsf.errors import ScenarioError
@@ -21,6 +22,15 @@ def read(file: Path, settings: Sequence[str]) -> Scenario:
     scenario = _from_standard_input() if file == STANDARD else Scenario.from_toml(file)
     for path, value in parsed(settings).items():
         scenario = changed(scenario, path, value)
+        verbosity.detail("set `%s` to %r", path, value)
+    verbosity.detail(
+        "scenario `%s` from `%s`: %s, number of links %d, of workloads %d",
+        scenario.name,
+        file,
+        scenario.duration,
+        len(scenario.link),
+        len(scenario.workload),
+    )
     return scenario
 
 
