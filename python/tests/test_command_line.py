@@ -1,13 +1,14 @@
-"""Rules of every command: types of options, error lines, `--quiet` and `--verbose`, numbers."""
+"""Rules of every command: types of options, error lines, `--quiet`, `--verbose` and colour."""
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -15,13 +16,14 @@ import pytest
 from conftest import Answer, Command
 
 from tcpsf import __version__, _core
-from tcpsf.cli import quantities, verbosity
+from tcpsf.cli import colour, quantities, verbosity
 from tcpsf.cli.app import app
 from tcpsf.cli.model_commands import Law
 from tcpsf.cli.quantities import AsText, OneOf
 from tcpsf.report import link_output
 
 TCPSF = [sys.executable, "-m", "tcpsf"]
+ESCAPE = "\x1b["
 
 KINDS: dict[str, tuple[type[click.ParamType[object]], ...]] = {
     "TIME": (quantities.Seconds,),
@@ -335,6 +337,78 @@ def on_a_terminal(*words: str, **environment: str) -> tuple[int, str]:
         shown += piece
     os.close(ours)
     return process.wait(), shown.decode()
+
+
+class TestColour:
+    """Colour is for terminals, and for users who want it."""
+
+    ERROR = "error: cannot read scenario `none.toml`: no such file"
+
+    @pytest.mark.parametrize(
+        ("environment", "coloured"),
+        [
+            ({}, True),
+            ({"NO_COLOR": "1"}, False),
+            ({"NO_COLOR": ""}, True),
+            ({"TERM": "dumb"}, False),
+            ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+            ({"TERM": "dumb", "CLICOLOR_FORCE": "1"}, True),
+        ],
+        ids=str,
+    )
+    def test_errors_on_a_terminal(self, environment: dict[str, str], coloured: bool) -> None:
+        status, shown = on_a_terminal("sim", "none.toml", **environment)
+        assert status == 2
+        assert (ESCAPE in shown) == coloured
+        assert re.sub(r"\x1b\[\d+m", "", shown).startswith(self.ERROR)
+
+    @pytest.mark.parametrize(
+        ("environment", "coloured"),
+        [
+            ({}, False),
+            ({"FORCE_COLOR": "0"}, False),
+            ({"FORCE_COLOR": "1"}, True),
+            ({"CLICOLOR_FORCE": "1"}, True),
+            ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        ],
+        ids=str,
+    )
+    def test_errors_in_a_pipe(self, environment: dict[str, str], coloured: bool) -> None:
+        answer = run_piped("sim", "none.toml", **environment)
+        assert (ESCAPE in answer.err) == coloured
+        assert answer.status == 2
+
+    def test_verdicts(self, tmp_path: Path) -> None:
+        words = ("model", "report", "--force", "--out", str(tmp_path / "out"))
+        plain = run_piped(*words).out
+        assert ESCAPE not in plain
+        shown = run_piped(*words, FORCE_COLOR="1").out
+        assert re.sub(r"\x1b\[\d+m", "", shown) == plain
+        for verdict, code in (("holds", 32), ("does not hold", 31)):
+            verdicts = len(re.findall(rf"^{verdict}  ", plain, re.MULTILINE))
+            assert verdicts > 0
+            assert shown.count(f"{ESCAPE}{code}m{ESCAPE}1m{verdict}{ESCAPE}0m") == verdicts
+        found = run_piped(*words, "--json", FORCE_COLOR="1").out
+        assert ESCAPE not in found
+        assert json.loads(found)["schema"] == "tcpsf.model-report/2"
+
+    def test_marks_of_significance(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        table = "mean, s  38.4 ±4.5  *\nmedian   1.0 ±2.0\n\n*: significant. p-values are"
+        summary = (
+            "lower (significant, adjusted p < 0.001)\nlower (not significant, adjusted p = 0.1)"
+        )
+        marked = with_colour(monkeypatch, colour.results)
+        assert marked(table).count(ESCAPE) == 3
+        assert marked(table).endswith("\n\n*: significant. p-values are")
+        assert marked(summary).count(ESCAPE) == 3
+        assert marked(summary).endswith("(not significant, adjusted p = 0.1)")
+
+
+def with_colour(
+    monkeypatch: pytest.MonkeyPatch, function: Callable[[str], str]
+) -> Callable[[str], str]:
+    monkeypatch.setattr(colour, "is_wanted", lambda _stream: True)
+    return function
 
 
 class TestNumbers:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpsf.cli import verbosity
+from tcpsf.cli.colour import labels
 from tcpsf.cli.streams import abandon, one_line, to_stderr
 from tcpsf.errors import OutputError
 from tcpsf.staging import partial_folder, shared_folder
@@ -54,12 +55,16 @@ def plain_output() -> Iterator[None]:
 def print_message(text: str, *, always: bool = False) -> None:
     """Print a message to standard error; with `--quiet` only if ``always`` is true."""
     if always or not verbosity.is_quiet():
-        to_stderr(text)
+        to_stderr(labels(text))
 
 
 def print_error(message: str, hint: str | None) -> None:
     """Print an error and its hint to standard error, each on one line."""
-    to_stderr(f"error: {one_line(message)}" + ("" if hint is None else f"\nhint: {one_line(hint)}"))
+    to_stderr(
+        labels(
+            f"error: {one_line(message)}" + ("" if hint is None else f"\nhint: {one_line(hint)}")
+        )
+    )
 
 
 def put_json(path: Path, data: Any) -> None:

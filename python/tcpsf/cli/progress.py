@@ -9,7 +9,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 
-from tcpsf.cli import verbosity
+from tcpsf.cli import colour, verbosity
 from tcpsf.runs import Progress
 
 
@@ -31,7 +31,8 @@ def bar(what: str, *, unit: str = "runs") -> Iterator[Callable[[Progress], None]
         TimeRemainingColumn(compact=True),
         TextColumn("left"),
     )
-    with RichProgress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True, no_color=not colour.is_wanted(sys.stderr))
+    with RichProgress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(what, total=1.0, finished=0, runs="?")
 
         def move(state: Progress) -> None:

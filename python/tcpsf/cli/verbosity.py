@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from tcpsf.cli.colour import dim
 from tcpsf.cli.streams import one_line, to_stderr
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def _print_records() -> None:
         def emit(self, record: logging.LogRecord) -> None:
             """Print one record."""
             elapsed = time.monotonic() - _state.began_s
-            to_stderr(f"[{elapsed:7.3f} s] {one_line(record.getMessage())}")
+            to_stderr(dim(f"[{elapsed:7.3f} s] {one_line(record.getMessage())}"))
 
     _state.handler = Handler()
     logger = logging.getLogger(LOGGER)
