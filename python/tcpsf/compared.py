@@ -90,7 +90,7 @@ def _parts(found: Comparison) -> Iterator[str | text.TitledTable]:
 def _title(found: Comparison) -> str:
     pairs = len(found.seeds)
     named = text.seeds(found.seeds)
-    runs = "1 run" if pairs == 1 else f"{pairs} paired runs"
+    runs = "1 run" if pairs == 1 else text.count(pairs, "paired run")
     lines = [f"{found.scenario.name}: {runs} of {found.scenario.duration} per sender, {named}"]
     lines += [f"  {ascii_uppercase[at]}  {sender}" for at, sender in enumerate(found.senders)]
     names = [workload.name for workload in found.scenario.workload]

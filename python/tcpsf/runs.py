@@ -8,9 +8,11 @@ change the results.
 from __future__ import annotations
 
 import contextlib
+import logging
 import operator
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -28,6 +30,8 @@ from tcpsf.scenario import Scenario
 
 if TYPE_CHECKING:
     import polars as pl
+
+_LOG = logging.getLogger(__name__)
 
 EVENTS_BETWEEN_CHECKS = 100_000
 """Events between two checks for Ctrl-C and updates of the progress bar: about 10 to 50 ms."""
@@ -388,7 +392,9 @@ threading._register_atexit(_stop_all)  # type: ignore[attr-defined]  # noqa: SLF
 
 def _drive(job: Job[R], *, between: Callable[[float], None]) -> R:
     """Make one run. ``between`` is called with the finished share at regular intervals."""
+    began_s = time.monotonic()
     simulation = _core.Simulation(job.scenario.to_json(), seed=checked_seed(job.seed))
+    _LOG.debug("`%s`, seed %d: run starts", job.scenario.name, job.seed)
     with captured(simulation, job.pcap) as advance:
         fold = job.fold()
         while advance(EVENTS_BETWEEN_CHECKS):
@@ -397,6 +403,13 @@ def _drive(job: Job[R], *, between: Callable[[float], None]) -> R:
             if simulation.buffered_rows > ROWS_BETWEEN_FOLDS:
                 fold.add(_take(simulation))
         fold.add(_take(simulation))
+    _LOG.debug(
+        "`%s`, seed %d: run ends after %.2f s with %d events",
+        job.scenario.name,
+        job.seed,
+        time.monotonic() - began_s,
+        simulation.events,
+    )
     provenance = Provenance(version=_core.version, seed=job.seed, scenario=job.scenario)
     return fold.finish(links=to_frame(simulation.links()), provenance=provenance)
 

@@ -187,7 +187,7 @@ def _repairs(each: GroupReport) -> list[str]:
     """
     return [
         text.compact(each.fast_percent if each.fast_retransmits else None, 1),
-        str(each.timeouts + each.syn_timeouts),
+        text.plain(each.timeouts + each.syn_timeouts, 0),
         text.compact(each.retransmitted_percent, 1),
     ]
 
@@ -195,7 +195,7 @@ def _repairs(each: GroupReport) -> list[str]:
 def _greedy(groups: Sequence[GroupReport], found: SummedRuns) -> list[list[str]]:
     rows = [["workload", "sender", "flows", "Mb/s each", "%FR", "timeouts", "resent, %"]]
     for each in groups:
-        flows = f"{each.flows / found.runs:g}"
+        flows = text.short(each.flows / found.runs)
         goodput = text.number(_goodput(each, found), 3)
         rows.append([each.group.workload, each.group.variant, flows, goodput, *_repairs(each)])
     return rows

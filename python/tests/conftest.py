@@ -109,6 +109,8 @@ def tcpsf(
     """Run the command line in this process, on a terminal of 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERM", "dumb")
+    for forced in ("FORCE_COLOR", "CLICOLOR_FORCE"):
+        monkeypatch.delenv(forced, raising=False)
 
     def call(*arguments: str | Path) -> Answer:
         status = main([str(argument) for argument in arguments])

@@ -127,18 +127,18 @@ def test_a_class_file_that_does_not_parse(tcpsf: Command, small_file: Path, tmp_
 @pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
-        (["sim"], "missing argument 'FILE.toml'", "`tcpsf sim --help` lists commands and options"),
+        (["sim"], "missing argument `FILE.toml`", "`tcpsf sim --help` lists commands and options"),
         (
             ["sim", "none.toml"],
             "cannot read scenario `none.toml`: no such file",
             "give a TOML file with a scenario, or `-` for standard input",
         ),
         (["sim", "."], "cannot read scenario `.`: it is a folder, not a file", None),
-        (["simm"], "no such command 'simm'", "`tcpsf --help` lists commands and options"),
+        (["simm"], "no such command `simm`", "did you mean `sim`?"),
         (
             ["sim", "FILE", "--runs", "0"],
-            "invalid value for '--runs'",
-            "`tcpsf sim --help` lists commands and options",
+            "`--runs 0`: `0` is below 1",
+            "give an integer of at least 1",
         ),
         (
             ["sim", "FILE", "--set", "x"],

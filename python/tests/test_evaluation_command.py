@@ -130,7 +130,7 @@ def test_bad_words(tcpsf: Command, tmp_path: Path) -> None:
     assert answer.err.startswith("error: no figure or table is called `fig-44`\nhint: ")
     answer = tcpsf("reproduce", "smart-framing", "--only", "fig-2,", "--out", tmp_path / "out")
     assert (answer.status, answer.out) == (2, "")
-    assert answer.err.startswith("error: invalid value for '--only': a key is empty\nhint: ")
+    assert answer.err.startswith("error: `--only`: a key is empty\nhint: ")
     assert not (tmp_path / "out").exists()
     answer = tcpsf("reproduce", "smart-framing", "--seed", "3", "table-1")
     assert answer.status == 2

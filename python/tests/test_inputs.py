@@ -148,7 +148,7 @@ class TestSeeds:
             *(str(small_file) if word == "FILE" else word for word in words), "--seed", str(seed)
         )
         assert first_line(answer) == (
-            f"error: invalid value for '--seed': {seed} is not in the range 0<=x<={MOST_SEED}"
+            f"error: `--seed {seed}`: `{seed}` is not in the range 0 to {MOST_SEED}"
         )
         assert list(small_file.parent.iterdir()) == [small_file]
 
@@ -243,7 +243,7 @@ class TestManyRuns:
         answer = tcpsf("sim", small_file, "--workers", "100000")
         assert (
             first_line(answer)
-            == "error: invalid value for '--workers': 100000 is not in the range 1<=x<=1024"
+            == "error: `--workers 100000`: `100000` is not in the range 1 to 1024"
         )
         with pytest.raises(TcpsfError, match="cannot run with 100000 workers"):
             replicate(small, seeds=[1], workers=100_000)
@@ -316,7 +316,7 @@ class TestModel:
         ("words", "same"),
         [
             ("short-flow --size 10kB --loss 5%", "short-flow --size 10000 --loss 0.05"),
-            ("best-framing --rate 10mbit --size 1.2kB", "best-framing --rate 1250000 --size 1200"),
+            ("best-framing --rate 10mbit --size 1.2kB", "best-framing --rate 10Mb/s --size 1200"),
             ("best-framing --loss 2% --overhead 52", "best-framing --loss 0.02 --header 52"),
             ("padhye --mss 1.46kB --rtt 0.07s", "padhye --mss 1460.0 --rtt 70ms"),
             ("smart-framing --header 52", "smart-framing --overhead 52.0"),
@@ -331,8 +331,9 @@ class TestModel:
         "window", ["0", "1", "-1", "5:1", "", ",", "65", "4:1000000000", "1e3", "x"]
     )
     def test_windows_that_make_no_sense(self, tcpsf: Command, window: str) -> None:
+        shown = window or "''"
         assert first_line(tcpsf("model", "packet-discard", "--window", window)).startswith(
-            f"error: invalid value for '--window': `{window}`"
+            f"error: `--window {shown}`: "
         )
 
     def test_bytes_per_second_with_a_unit_are_not_bits(self, tcpsf: Command) -> None:
@@ -361,10 +362,17 @@ def test_completion(monkeypatch: pytest.MonkeyPatch, tcpsf: Command) -> None:
         answer = subprocess.run(TCPSF, capture_output=True, text=True, check=False)
         assert answer.returncode == 0, answer.stderr
         assert word in answer.stdout
-    monkeypatch.setenv("_TCPSF_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", "tcpsf re")
-    monkeypatch.setenv("COMP_CWORD", "1")
-    assert tcpsf() == Answer(0, "plain,reproduce\n", "")
+    for shell, word, wanted in (
+        ("bash", "1", "plain,reproduce\n"),
+        ("zsh", "1", "plain\nreproduce\nReproduce a paper's tables and figures and"),
+        ("fish", "re", "plain,reproduce\tReproduce a paper's tables"),
+    ):
+        monkeypatch.setenv("_TCPSF_COMPLETE", f"{shell}_complete")
+        monkeypatch.setenv("COMP_CWORD", word)
+        shown = tcpsf()
+        assert (shown.status, shown.err) == (0, "")
+        assert shown.out.startswith(wanted)
 
 
 def test_short_help(tcpsf: Command) -> None:

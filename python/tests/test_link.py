@@ -85,8 +85,8 @@ REFUSED = {
     ),
     "large seed": (
         ["--seed", str(10**23)],
-        f"invalid value for '--seed': {10**23} is not in the range 0<=x<={2**64 - 1}",
-        "`tcpsf link --help` lists commands and options",
+        f"`--seed {10**23}`: `{10**23}` is not in the range 0 to {2**64 - 1}",
+        f"give an integer from 0 to {2**64 - 1}",
     ),
     "statistics on standard output": (
         ["--json", "-"],

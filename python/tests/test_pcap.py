@@ -101,13 +101,13 @@ def test_the_command(tcpsf: Command, small_file: Path, tmp_path: Path) -> None:
         ),
         (
             ["--pcap", "x", "--pcap-bytes", "79"],
-            "invalid value for '--pcap-bytes'",
-            "`tcpsf sim --help` lists",
+            "`--pcap-bytes 79`: `79` is not in the range 80 to 262144",
+            "write it as `1.5kB`",
         ),
         (
             ["--pcap", "x", "--pcap-at", "here"],
-            "invalid value for '--pcap-at'",
-            "`tcpsf sim --help` lists",
+            "`--pcap-at here`: `here` is not one of `sender`, `receiver`, `both`",
+            "choose one of `sender`",
         ),
         (
             ["--pcap", "none/x"],

@@ -119,7 +119,7 @@ def test_a_cell_for_each_sender_on_each_path() -> None:
     assert wanted.experiments[0].fetches() == wanted.experiments[1].fetches()
     assert wanted.experiments[0].fetches() != wanted.experiments[2].fetches()
     assert wanted.command == "tcpsf reproduce short-flows live --quick --seed 7"
-    assert prepare(scale="full", rate=20.0).command.endswith("--full --seed 1 --rate 20")
+    assert prepare(scale="full", rate=20.0).command.endswith("--full --seed 1 --per-second 20")
 
 
 def test_sizes_are_uniform() -> None:
@@ -241,7 +241,7 @@ def test_a_path_that_carries_nothing_is_told() -> None:
         TcpsfError, match=r"cannot fit `Fig. 17, kernel`: none of \d+ .*: out of patience"
     ) as caught:
         fits.seen(replace(live, flows=none))
-    assert "--rate" in str(caught.value.hint)
+    assert "--per-second" in str(caught.value.hint)
 
 
 def test_an_experiment_without_transfers_is_told() -> None:

@@ -109,8 +109,8 @@ def test_a_changed_study_is_named(tcpsf: Command, study_file: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
-        (["--shard", "9"], "cannot run shard `9`", "1/8 to 8/8"),
-        (["--shard", "3/2"], "cannot run shard 3/2", "1/8 to 8/8"),
+        (["--shard", "9"], "`--shard 9`: `9` is not one of several parts", "`1/8` to `8/8`"),
+        (["--shard", "3/2"], "`--shard 3/2`: `3/2` is not one of several", "`1/8` to `8/8`"),
         (["--set", "link.there.rat=1"], "unknown key `link[0].rat`", "did you mean `rate`?"),
         (["--measure", "mean"], "--measure: unknown measure `mean`", "did you mean `mean_s`?"),
         (["--store", "{file}"], "cannot write", "finished runs are kept"),

@@ -315,7 +315,7 @@ def test_the_columns_are_those_of_the_reference_page() -> None:
 def test_table_2_lists_no_assumption_about_table_3() -> None:
     """Table II has one file size and no timers, times or numbers of objects."""
     told = " ".join(testbed.READINGS_2)
-    for word in ("RT is", "Objects", "--objects", "Completion time", "--loss per-byte"):
+    for word in ("RT is", "Objects", "--objects", "Completion time", "--law per-byte"):
         assert word not in told
         assert word in " ".join(testbed.READINGS)
     assert set(testbed.READINGS_2) < set(testbed.READINGS)

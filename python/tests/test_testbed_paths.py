@@ -96,7 +96,7 @@ def test_an_experiment_that_makes_no_sense(changes: dict[str, Any], told: str) -
 
 def test_objects_take_the_place_of_sessions() -> None:
     wanted = prepare("table-3", scale=TINY, through="proxy", objects=2, rate=50.0)
-    assert wanted.command.endswith("--through proxy --objects 2 --rate 50")
+    assert wanted.command.endswith("--through proxy --objects 2 --per-second 50")
     assert all(each.browsing is None and each.objects == 2 for each in wanted.experiments)
     report, _ = evaluate(wanted, measure=proxied_flows)
     assert "3GPP2" not in " ".join(report.sections[0].items)

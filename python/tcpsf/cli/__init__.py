@@ -14,9 +14,11 @@ from collections.abc import Sequence
 
 import click
 
+from tcpsf.cli import usage, verbosity
 from tcpsf.cli.app import app
-from tcpsf.cli.output import fill_standard_streams, plain_output, print_error, print_message
+from tcpsf.cli.output import plain_output, print_error
 from tcpsf.cli.signals import WORDS, ending
+from tcpsf.cli.streams import fill_standard_streams, to_stderr
 from tcpsf.errors import TcpsfError
 
 COMPLETION = "_TCPSF_COMPLETE"
@@ -29,6 +31,16 @@ SIGNALLED = 128
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     fill_standard_streams()
+    verbosity.begin()
+    try:
+        status = _run(list(sys.argv[1:] if arguments is None else arguments))
+        verbosity.report_end(status)
+    finally:
+        verbosity.end()
+    return status
+
+
+def _run(arguments: list[str]) -> int:
     try:
         with ending():
             if COMPLETION in os.environ:
@@ -36,9 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
                 with plain_output():
                     return shell_complete(app, {}, "tcpsf", COMPLETION, os.environ[COMPLETION])
-            with app.make_context(
-                "tcpsf", list(sys.argv[1:] if arguments is None else arguments)
-            ) as context:
+            with app.make_context("tcpsf", arguments) as context:
                 app.invoke(context)
     except click.exceptions.Exit as answered:  # --help and --version
         return answered.exit_code
@@ -46,23 +56,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_error(str(error), error.hint)
         return error.status
     except click.exceptions.NoArgsIsHelpError as error:
-        print_message(error.format_message())
+        to_stderr(error.format_message())
         return 2
     except click.ClickException as error:
-        return _misused(error)
+        print_error(*usage.explained(error))
+        return 2
     except KeyboardInterrupt as stopped:
         number = signal.Signals(getattr(stopped, "number", signal.SIGINT))
-        print_message(WORDS[number])
+        to_stderr(WORDS[number])
         return SIGNALLED + number
     return 0
-
-
-def _misused(error: click.ClickException) -> int:
-    message = error.format_message()
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "tcpsf"
-    print_error(
-        f"{message[0].lower()}{message[1:].rstrip('.')}",
-        f"`{command} --help` lists commands and options",
-    )
-    return 2

@@ -22,10 +22,12 @@ from tcpsf.cli.options import (
     together,
     workers,
 )
-from tcpsf.cli.quantities import Seconds
+from tcpsf.cli.quantities import AsText, Bytes, Count, OneOf, Seconds
 from tcpsf.cli.reproduce_commands import reproduce
 from tcpsf.cli.scenario_commands import check, compare, examples, explain, init, sim
 from tcpsf.cli.sweep_commands import sweep
+
+TIME = AsText(Seconds())
 
 SCHEMAS = (
     "scenario",
@@ -79,15 +81,16 @@ for command in (sim, compare, sweep, check, explain, examples, init):
 @line_options
 @click.option(
     "--mtu",
-    type=click.IntRange(1280, 65_535),
-    metavar="BYTES",
+    type=Bytes(least=1280, most=65_535),
+    metavar="SIZE",
     default=1500,
     show_default=True,
-    help="Maximum packet size.",
+    help="Maximum packet size, from 1280 to 65535 bytes.",
 )
 @click.option("--seed", type=SEED, metavar="N", default=1, show_default=True, help="Random seed.")
 @click.option(
     "--spin",
+    type=TIME,
     metavar="TIME",
     help="Busy-wait this long before each deadline, e.g. 200us. More precise, and uses up to one "
     "core.",
@@ -166,12 +169,14 @@ def demo(**arguments: Any) -> None:
 _stack = together(
     click.option(
         "--alternate",
+        type=AsText(Seconds(), also=("connection",)),
         metavar="WHEN",
         help="When to change to the next of several senders: with each `connection`, or after a "
         "time such as 10s.  [default: connection]",
     ),
     click.option(
         "--rto-initial",
+        type=TIME,
         metavar="TIME",
         default="1s",
         show_default=True,
@@ -179,6 +184,7 @@ _stack = together(
     ),
     click.option(
         "--rto-min",
+        type=TIME,
         metavar="TIME",
         default="1s",
         show_default=True,
@@ -186,11 +192,11 @@ _stack = together(
     ),
     click.option(
         "--mtu",
-        type=click.IntRange(min=1280, max=65_535),
-        metavar="BYTES",
+        type=Bytes(least=1280, most=65_535),
+        metavar="SIZE",
         default=1500,
         show_default=True,
-        help="Maximum packet size.",
+        help="Maximum packet size, from 1280 to 65535 bytes.",
     ),
     click.option(
         "--pcap",
@@ -219,22 +225,23 @@ _host = together(
     ),
     click.option(
         "--max-connections",
-        type=click.IntRange(min=1, max=1_000_000),
+        type=Count(least=1, most=1_000_000),
         metavar="N",
         default=16_384,
         show_default=True,
-        help="Maximum number of concurrent connections. When the limit is reached, an idle "
+        help="Maximum number of concurrent connections, up to 1000000. When the limit is reached, an idle "
         "connection is closed, or new ones wait.",
     ),
     click.option(
         "--idle-timeout",
+        type=TIME,
         metavar="TIME",
         help="Close a connection after this long without traffic.  "
         "[default: 60s; for a proxy 10min]",
     ),
     click.option(
         "--grace",
-        type=Seconds(bare=True),
+        type=Seconds(),
         metavar="TIME",
         default="10s",
         show_default=True,
@@ -242,6 +249,7 @@ _host = together(
     ),
     click.option(
         "--lifetime",
+        type=TIME,
         metavar="TIME",
         default="24h",
         show_default=True,
@@ -272,7 +280,7 @@ _host = together(
 )
 @click.option(
     "--port",
-    type=click.IntRange(1, 65_535),
+    type=Count(least=1, most=65_535),
     metavar="N",
     default=80,
     show_default=True,
@@ -307,6 +315,7 @@ def serve(**arguments: Any) -> None:
 )
 @click.option(
     "--connect-timeout",
+    type=TIME,
     metavar="TIME",
     default="10s",
     show_default=True,
@@ -329,7 +338,7 @@ def proxy(**arguments: Any) -> None:
 @click.argument("url", metavar="URL")
 @click.option(
     "--requests",
-    type=click.IntRange(1, 10_000_000),
+    type=Count(least=1, most=10_000_000),
     metavar="N",
     default=1,
     show_default=True,
@@ -337,7 +346,7 @@ def proxy(**arguments: Any) -> None:
 )
 @click.option(
     "--concurrency",
-    type=click.IntRange(1, 10_000),
+    type=Count(least=1, most=10_000),
     metavar="N",
     default=1,
     show_default=True,
@@ -353,6 +362,7 @@ def proxy(**arguments: Any) -> None:
 )
 @click.option(
     "--timeout",
+    type=TIME,
     metavar="TIME",
     default="60s",
     show_default=True,
@@ -387,7 +397,7 @@ def fetch(**arguments: Any) -> None:
 
 
 @app.command()
-@click.argument("name", type=click.Choice(SCHEMAS), metavar="[NAME]", default="scenario")
+@click.argument("name", type=OneOf(SCHEMAS), metavar="[NAME]", default="scenario")
 def schema(name: str) -> None:
     """Print the JSON Schema of scenario files, or of a command's JSON output.
 

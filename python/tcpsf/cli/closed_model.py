@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tcpsf.cli import colour
 from tcpsf.cli.output import MARK, print_message, print_result, put_json, results_folder
 from tcpsf.errors import TcpsfError
 from tcpsf.evaluation.data import Report
@@ -107,7 +108,7 @@ def report(*, json: bool, out: Path, force: bool, line: str) -> None:
         "figures": [figure.to_dict() for section in found.sections for figure in section.figures],
     }
     _write(found, out, data, force=force)
-    print_result(json_format.dumps(data, indent=2) if json else as_findings(found))
+    print_result(json_format.dumps(data, indent=2) if json else colour.results(as_findings(found)))
     _report_page(out)
 
 

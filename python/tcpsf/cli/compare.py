@@ -7,7 +7,7 @@ import json as plain_json
 from collections.abc import Sequence
 from pathlib import Path
 
-from tcpsf.cli import scenario_file
+from tcpsf.cli import colour, scenario_file
 from tcpsf.cli.output import MARK, print_result, put_json, results_folder
 from tcpsf.cli.progress import bar
 from tcpsf.compared import Comparison
@@ -45,7 +45,9 @@ def command(
             )
         if folder is not None:
             _write(folder, found)
-    print_result(plain_json.dumps(report.as_json(found), indent=2) if json else str(found))
+    print_result(
+        plain_json.dumps(report.as_json(found), indent=2) if json else colour.results(str(found))
+    )
 
 
 def _write(folder: Path, found: Comparison) -> None:

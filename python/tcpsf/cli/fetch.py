@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from tcpsf import _core, stats, text
+from tcpsf.cli import verbosity
 from tcpsf.cli.file_checks import writing
 from tcpsf.cli.host import addresses_of, check_files, sender_names
 from tcpsf.cli.output import print_result, reason
@@ -65,6 +66,7 @@ def fetch(
         )
     authority, remote, target = _parts(url)
     names = sender_names(senders, settings["alternate"])
+    verbosity.detail("server %s, target %s; senders: %s", remote, target, "; ".join(names))
     writer_of = None if records is None else format_of(records)
     with _Body(out) as body, contextlib.ExitStack() as stack:
         with plain_write_errors("fetch"), _writing_body(out):
@@ -95,7 +97,7 @@ def fetch(
             writer.losses.check()
         if failed := sum(found["failed"].values()):
             raise TcpsfError(
-                f"{text.count(failed, 'request')} of {requests:,} failed "
+                f"{text.count(failed, 'request')} of {text.plain(requests, 0)} failed "
                 f"({_outcomes(found['failed'])}): `{url}`",
                 hint=_hint(found["failed"]),
                 status=1,
@@ -192,6 +194,7 @@ def _rows(
     """
     import polars as pl
 
+    verbosity.detail("this client has the address %s", client.address)
     frames: list[pl.DataFrame] = []
     ended = 0
     signals: list[int] = []
@@ -284,9 +287,11 @@ def _of_sender(sender: str, complete: pl.DataFrame, failed: pl.DataFrame) -> dic
 
 def as_text(found: dict[str, Any]) -> str:
     """Format the summary as text, with a row for each sender and quantity."""
-    complete = f"{found['complete']:,} of {text.count(found['requests'], 'request')} complete"
+    complete = (
+        f"{text.plain(found['complete'], 0)} of {text.count(found['requests'], 'request')} complete"
+    )
     statuses = ", ".join(
-        f"status {status}: {count:,}" for status, count in found["statuses"].items()
+        f"status {status}: {text.plain(count, 0)}" for status, count in found["statuses"].items()
     )
     head = f"{found['url']} from {found['address']}: {complete}" + (
         f" ({statuses})" if statuses else ""
@@ -319,7 +324,9 @@ def _cell(estimate: dict[str, Any] | None) -> str:
 
 
 def _outcomes(failed: dict[str, int]) -> str:
-    return ", ".join(f"{outcome}: {count:,}" for outcome, count in sorted(failed.items()))
+    return ", ".join(
+        f"{outcome}: {text.plain(count, 0)}" for outcome, count in sorted(failed.items())
+    )
 
 
 HINTS = {

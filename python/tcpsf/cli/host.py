@@ -13,11 +13,13 @@ from types import FrameType
 from typing import Any
 
 from tcpsf import _core
+from tcpsf.cli import verbosity
 from tcpsf.cli.file_checks import refuse_if_taken, writing
 from tcpsf.cli.output import print_message, print_result
 from tcpsf.cli.records import Writer, capturing, format_of, plain_write_errors, taken
 from tcpsf.cli.signals import handling
 from tcpsf.errors import TcpsfError
+from tcpsf.text import plain
 
 SENDER = "reno+sack / full / iw=rfc6928"
 """The default sender, which most servers use today."""
@@ -67,6 +69,7 @@ def _run(
     **limits: Any,
 ) -> None:
     names = sender_names(senders, alternate)
+    verbosity.detail("senders: %s", "; ".join(names))
     check_files({"--records": records, "--pcap": pcap}, printed="the addresses", replace=force)
     writer_of = None if records is None else format_of(records)
     with plain_write_errors(task):
@@ -168,10 +171,12 @@ def _until_stopped(
 
     while not stop.signals:
         work()
+    verbosity.detail("signal received; open connections have %g s to finish", grace)
     host.stop()
     end = host.now_s + grace
     while stop.signals == 1 and not host.is_stopped and host.now_s < end:
         work()
+    verbosity.detail("stopped after %.3f s", host.now_s)
     host.abort()
     take()
 
@@ -181,6 +186,9 @@ def _announce(host: _core.Host, task: str, port: int, *, json: bool) -> None:
         _url(address, port, scheme="http" if task == "serve" else "tcp")
         for address in host.addresses
     ]
+    verbosity.detail(
+        "device %s, addresses %s, port %d", host.device, ", ".join(host.addresses), port
+    )
     if json:
         begun = {
             "event": "listening",
@@ -216,16 +224,17 @@ def _sum_up(host: _core.Host, task: str, *, json: bool) -> None:
     shown = {name: count for name, count in counters.items() if count}
     print_result(
         "\n".join(
-            f"{name.replace('_', ' '):<{width}} {count:>14,}" for name, count in shown.items()
+            f"{name.replace('_', ' '):<{width}} {plain(count, 0):>14}"
+            for name, count in shown.items()
         )
     )
 
 
 class _StatusLine:
-    """Counters in one line on standard error, if this is a terminal."""
+    """Counters in one line on standard error, if this is a terminal and without `--quiet`."""
 
     def __init__(self) -> None:
-        self._watched = sys.stderr.isatty()
+        self._watched = sys.stderr.isatty() and not verbosity.is_quiet()
         self._shown = False
 
     def show(self, host: _core.Host) -> None:
@@ -239,9 +248,9 @@ class _StatusLine:
             "fast_retransmits",
             "timeouts",
         )
-        text = "  ".join(f"{name.replace('_', ' ')} {counters[name]:,}" for name in names)
+        shown = "  ".join(f"{name.replace('_', ' ')} {plain(counters[name], 0)}" for name in names)
         with contextlib.suppress(OSError):  # the terminal may have been closed
-            sys.stderr.write(f"\r\x1b[K{text}")
+            sys.stderr.write(f"\r\x1b[K{shown}")
             sys.stderr.flush()
         self._shown = True
 

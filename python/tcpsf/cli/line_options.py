@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tcpsf.cli.options import Option, together
+from tcpsf.cli.quantities import NONE, AsText, ByteRate, Bytes, Probability, Seconds
 
 LINE_OPTIONS = {
     "from": (
@@ -17,7 +18,7 @@ LINE_OPTIONS = {
     "rate": ("RATE", "Transmission rate of the link, e.g. 10mbit.  [default: unlimited]"),
     "delay": ("TIME", "One-way propagation delay, e.g. 20ms."),
     "queue": (
-        "SIZE",
+        "LIMIT",
         (
             "Size of the queue: 150kB, 100packets, or 150kB/256B for a buffer of 256-byte chunks.  "
             "[default: unlimited]"
@@ -61,8 +62,8 @@ LINE_OPTIONS = {
     "duplicate": ("P", "Send a packet twice with this probability."),
     "corrupt": ("P", "Flip one bit of a packet with this probability."),
     "path-mtu": (
-        "BYTES",
-        'Drop larger packets and send ICMP "too big"; packets without DF pass.',
+        "SIZE",
+        'Drop larger packets and send ICMP "too big"; packets without DF pass. From 68 to 65535 bytes.',
     ),
     "reorder": (
         "P,TIME",
@@ -75,13 +76,31 @@ LINE_OPTIONS = {
 """Options of one direction of a link: by name, the metavariable and the help text."""
 
 
+_CHECKED = {
+    "RATE": AsText(ByteRate(), also=(NONE,)),
+    "TIME": AsText(Seconds(), also=(NONE,)),
+    "P": AsText(Probability(), also=(NONE,)),
+}
+_TYPES = {"path-mtu": AsText(Bytes(least=68, most=65_535), also=(NONE,), converted=True)}
+"""Types by metavariable and by name. The emulator checks options that have several parts."""
+
+_TOWARDS = {"down": "towards COMMAND", "up": "from COMMAND outwards"}
+
+
 def _three(name: str, metavar: str, text: str) -> Option:
     """Make three options: one for both directions, and a hidden one for each direction."""
+    kind = _TYPES.get(name, _CHECKED.get(metavar))
     return together(
-        click.option(f"--{name}", metavar=metavar, help=text),
+        click.option(f"--{name}", type=kind, metavar=metavar, help=text),
         *(
-            click.option(f"--{direction}-{name}", metavar=metavar, hidden=True)
-            for direction in ("down", "up")
+            click.option(
+                f"--{direction}-{name}",
+                type=kind,
+                metavar=metavar,
+                hidden=True,
+                help=f"--{name} {towards}.",
+            )
+            for direction, towards in _TOWARDS.items()
         ),
     )
 

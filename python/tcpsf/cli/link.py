@@ -12,6 +12,7 @@ from typing import Any, Literal
 import click
 
 from tcpsf import _core
+from tcpsf.cli import verbosity
 from tcpsf.cli.file_checks import refuse_if_taken, writing
 from tcpsf.cli.line_options import LINE_OPTIONS
 from tcpsf.cli.output import print_message
@@ -69,9 +70,15 @@ def command(
                 down=_template("down", directions),
             )
             print_message(report.ends(emulation.ends))
+            verbosity.detail("command starts: %s", shlex.join(command))
             found = json_format.loads(
                 emulation.run(list(command), outside=other_end, capture=capture)
             )
+        verbosity.detail(
+            "command ended with exit status %d after %.3f s",
+            found["exit_status"],
+            found["duration_s"],
+        )
         if json is not None and statistics is not None:
             with writing(json):
                 statistics.write_text(

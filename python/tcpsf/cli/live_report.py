@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
+from tcpsf.cli import colour
 from tcpsf.cli.output import Workshop, print_message, print_result
 from tcpsf.cli.paper_report import DATA, write
 from tcpsf.cli.progress import bar
@@ -122,7 +123,9 @@ def _make(
     if not show:
         return
     print_result(
-        json_format.dumps(report.to_dict(), indent=2) if json else as_text(report, tables=True)
+        json_format.dumps(report.to_dict(), indent=2)
+        if json
+        else colour.results(as_text(report, tables=True))
     )
     print_message(f"\nThe report: {(out / page).resolve().as_uri()}")
 

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import click
 
 from tcpsf.cli.options import FOLDER, InOrder, as_json, force, out
 from tcpsf.cli.quantities import (
+    BadValue,
     ByteRate,
     Bytes,
+    Count,
     CountList,
+    Number,
+    OneOf,
     Probabilities,
     Probability,
     Seconds,
     SizeList,
 )
+from tcpsf.cli.usage import typed
+from tcpsf.errors import ModelError, TcpsfError
 
 
 class Law(click.ParamType[str | float]):
@@ -32,9 +40,13 @@ class Law(click.ParamType[str | float]):
         try:
             return float(value)
         except ValueError:
-            self.fail(
-                f"expected linear, constant or an exponent such as 0.5, got `{value}`", param, ctx
-            )
+            raise BadValue(
+                value,
+                f"`{value}` is not `linear`, `constant` or a number",
+                "an exponent is a number from 0 to 1, such as `0.5`",
+                param,
+                ctx,
+            ) from None
 
 
 def _seconds(name: str, default: str, help_text: str) -> Callable[..., Any]:
@@ -45,7 +57,12 @@ def _seconds(name: str, default: str, help_text: str) -> Callable[..., Any]:
 
 def _number(name: str, default: float, help_text: str) -> Callable[..., Any]:
     return click.option(
-        name, type=float, metavar="X", default=default, show_default=f"{default:g}", help=help_text
+        name,
+        type=Number(),
+        metavar="X",
+        default=f"{default:g}",
+        show_default=True,
+        help=help_text,
     )
 
 
@@ -63,7 +80,7 @@ def _bytes(name: str, default: int, help_text: str, *more: str) -> Callable[...,
 
 def _count(name: str, default: int, help_text: str) -> Callable[..., Any]:
     return click.option(
-        name, type=int, metavar="N", default=default, show_default=True, help=help_text
+        name, type=Count(), metavar="N", default=default, show_default=True, help=help_text
     )
 
 
@@ -107,7 +124,26 @@ def _show(sheet: str, arguments: Mapping[str, Any]) -> None:
     from tcpsf.report import model_sheets
 
     make = work.best_framing if sheet == "best_framing" else getattr(model_sheets, sheet)
-    work.show(make, line=_line(), **arguments)
+    with _naming_options():
+        work.show(make, line=_line(), **arguments)
+
+
+@contextlib.contextmanager
+def _naming_options() -> Iterator[None]:
+    """Convert the names of arguments in the error of a model to the names of the options."""
+    try:
+        yield
+    except ModelError as error:
+        context = click.get_current_context()
+        names = {
+            f"`{option.name}`": f"`{typed(option, context)}`" for option in context.command.params
+        }
+
+        def with_options(text: str) -> str:
+            return re.sub(r"`\w+`", lambda found: names.get(found[0], found[0]), text)
+
+        hint = None if error.hint is None else with_options(error.hint)
+        raise TcpsfError(with_options(str(error)), hint=hint) from None
 
 
 def _line() -> str:
@@ -151,21 +187,21 @@ def _written(value: Any, kind: click.ParamType[Any]) -> str:
 @_bytes("--header", 40, "Header of a segment; --overhead is an alias.", "--overhead", "overhead")
 @click.option(
     "--reading",
-    type=click.Choice(["A", "B"]),
+    type=OneOf(["A", "B"]),
     default="A",
     show_default=True,
     help="Reading of Classic's timeout state in the paper (A or B; see docs/concepts/models.md).",
 )
 @click.option(
     "--wait",
-    type=click.Choice(["last", "whole"]),
+    type=OneOf(["last", "whole"]),
     default="last",
     show_default=True,
     help="Duration of a timeout: only the last interval, as printed in (1), or the whole wait.",
 )
 @click.option(
     "--counted",
-    type=click.Choice(["printed", "all"]),
+    type=OneOf(["printed", "all"]),
     default="printed",
     show_default=True,
     help="Rewards (segments per state) as printed, or including the new segments before a loss.",
@@ -193,7 +229,8 @@ def smart_framing(context: click.Context, /, *, chain: bool, **arguments: Any) -
     from tcpsf.cli import closed_model as work
 
     chosen = context.get_parameter_source("loss") is click.core.ParameterSource.COMMANDLINE
-    work.chains(chosen=chosen, line=_line(), **arguments)
+    with _naming_options():
+        work.chains(chosen=chosen, line=_line(), **arguments)
 
 
 @model.command("short-flow")
@@ -266,7 +303,7 @@ def mathis(**arguments: Any) -> None:
     metavar="W,...",
     default="4:16",
     show_default=True,
-    help="Windows in segments; 4:16 is 4 to 16.",
+    help="Windows in segments, from 2 to 64; 4:16 is 4 to 16.",
 )
 @click.option(
     "--lost",
@@ -276,8 +313,8 @@ def mathis(**arguments: Any) -> None:
     help="A single pattern: indexes of the lost segments in the window, from 0.",
 )
 @click.option(
-    "--losses", "most_losses", type=click.IntRange(1, 6), metavar="N", default=4, show_default=True,
-    help="Maximum number of losses in a pattern.",
+    "--losses", "most_losses", type=Count(least=1, most=6), metavar="N", default=4, show_default=True,
+    help="Maximum number of losses in a pattern, up to 6.",
 )  # fmt: skip
 @as_json
 @page
@@ -301,7 +338,7 @@ def packet_discard(**arguments: Any) -> None:
 @law
 @click.option(
     "--sender",
-    type=click.Choice(["linux", "duplicates"]),
+    type=OneOf(["linux", "duplicates"]),
     default="linux",
     show_default=True,
     help="Loss detection: RACK-TLP with Linux's timers, or three duplicate acknowledgments.",
@@ -312,16 +349,16 @@ def packet_discard(**arguments: Any) -> None:
 @_bytes("--header", 40, "Header of a packet; --overhead is an alias.", "--overhead", "header")
 @click.option(
     "--rate", type=ByteRate(), metavar="RATE",
-    help="Rate of the link, e.g. 10mbit; without a unit, bytes per second.  [default: unlimited]",
+    help="Rate of the link, e.g. 10mbit.  [default: unlimited]",
 )  # fmt: skip
 @click.option(
     "--window-counts",
-    type=click.Choice(["bytes", "packets"]),
+    type=OneOf(["bytes", "packets"]),
     help="Unit of the congestion window.  [default: packets with linux, else bytes]",
 )
 @click.option(
     "--objective",
-    type=click.Choice(["mean", "p99"]),
+    type=OneOf(["mean", "p99"]),
     default="mean",
     show_default=True,
     help="Minimise the mean or the 99th percentile.",

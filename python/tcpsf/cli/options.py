@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
+from tcpsf.cli import usage, verbosity
 from tcpsf.cli.output import print_result
+from tcpsf.cli.quantities import Bytes, Count, OneOf
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 """Type of a decorator that adds an option to a command."""
@@ -18,7 +20,7 @@ FOLDER = click.Path(path_type=Path)
 MOST_SEED = 2**64 - 1
 MOST_WORKERS = 1024
 
-SEED = click.IntRange(min=0, max=MOST_SEED)
+SEED = Count(most=MOST_SEED)
 
 seed = click.option(
     "--seed",
@@ -30,9 +32,9 @@ seed = click.option(
 )
 workers = click.option(
     "--workers",
-    type=click.IntRange(min=1, max=MOST_WORKERS),
+    type=Count(least=1, most=MOST_WORKERS),
     metavar="N",
-    help="Number of parallel runs.  [default: one per core]",
+    help="Number of parallel runs, up to 1024.  [default: one per core]",
 )
 
 
@@ -40,7 +42,7 @@ def runs(default: int, text: str) -> Option:
     """Make the option `--runs`."""
     return click.option(
         "--runs",
-        type=click.IntRange(min=1),
+        type=Count(least=1),
         metavar="N",
         default=default,
         show_default=True,
@@ -94,7 +96,7 @@ def readings(text: str) -> Option:
     """Make the option that chooses a reading of the paper."""
     return click.option(
         "--readings",
-        type=click.Choice(["text", "closest"]),
+        type=OneOf(["text", "closest"]),
         default="text",
         show_default=True,
         help=text,
@@ -119,21 +121,38 @@ def pcap(text: str, *, places: Sequence[str], place: str, where: str, default_by
     """
     return together(
         click.option("--pcap", type=FOLDER, metavar="FILE", help=text),
-        click.option("--pcap-at", type=click.Choice([*places, "both"]), metavar=place, help=where),
+        click.option("--pcap-at", type=OneOf([*places, "both"]), metavar=place, help=where),
         click.option(
             "--pcap-bytes",
-            type=click.IntRange(min=80, max=262_144),
-            metavar="N",
-            help=f"Bytes of each packet that --pcap writes.  [default: {default_bytes}]",
+            type=Bytes(least=80, most=262_144),
+            metavar="SIZE",
+            help=f"Bytes of each packet that --pcap writes, from 80 to 262144.  [default: {default_bytes}]",
         ),
     )
 
 
 class Command(click.Command):
-    """A command whose help is printed like a result.
+    """A command with the options of every command, whose help is printed like a result.
 
     A standard output that cannot be written is therefore an error.
     """
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the command's parameters, then `--quiet` and `--verbose`, then `--help`."""
+        found = super().get_params(ctx)
+        return [*self.params, *verbosity.OPTIONS, *found[len(self.params) :]]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the command line, and report the settings if `--verbose` was given."""
+        usage.remember(ctx, args)
+        words = list(args)
+        try:
+            rest = super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
+        verbosity.report_settings(ctx, words)
+        return rest
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         """Return the help option, which prints with `print_result`."""

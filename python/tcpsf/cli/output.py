@@ -9,44 +9,20 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 import sys
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
+from tcpsf.cli import verbosity
+from tcpsf.cli.colour import labels
+from tcpsf.cli.streams import abandon, one_line, to_stderr
 from tcpsf.errors import OutputError
 from tcpsf.staging import partial_folder, shared_folder
 
 MARK = "provenance.json"
 """A file in every folder of results. A folder without it is never replaced."""
-
-
-BREAKS = {"Cc", "Zl", "Zp"}
-"""Unicode's categories of control characters, line separators and paragraph separators."""
-
-
-def fill_standard_streams() -> None:
-    """Open the standard streams that the caller has closed.
-
-    Otherwise a file that is opened later would get their descriptors, and printed text would go
-    into that file. Writing to a standard output that was closed fails, as in other programs. Text
-    for a closed standard error is discarded.
-    """
-    for number, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
-        try:
-            os.fstat(number)
-        except OSError:
-            # `open` returns the lowest free descriptor, which is this one.
-            os.set_inheritable(os.open(os.devnull, flags), True)
-    if sys.stdin is None:
-        sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
-    if sys.stdout is None:
-        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
-    if sys.stderr is None:
-        sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
 
 
 def print_result(text: str) -> None:
@@ -68,7 +44,7 @@ def plain_output() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        _abandon(sys.stdout)
+        abandon(sys.stdout)
         if not isinstance(error, BrokenPipeError):
             raise OutputError(
                 f"cannot write to standard output: {reason(error)}",
@@ -76,40 +52,18 @@ def plain_output() -> Iterator[None]:
             ) from None
 
 
-def print_message(text: str) -> None:
-    """Print a message to standard error. A failure to print it is ignored."""
-    try:
-        sys.stderr.write(text + "\n")
-        sys.stderr.flush()
-    except OSError:
-        _abandon(sys.stderr)
+def print_message(text: str, *, always: bool = False) -> None:
+    """Print a message to standard error; with `--quiet` only if ``always`` is true."""
+    if always or not verbosity.is_quiet():
+        to_stderr(labels(text))
 
 
 def print_error(message: str, hint: str | None) -> None:
     """Print an error and its hint to standard error, each on one line."""
-    print_message(
-        f"error: {one_line(message)}" + ("" if hint is None else f"\nhint: {one_line(hint)}")
-    )
-
-
-def _abandon(stream: TextIO) -> None:
-    """Discard the buffer of a stream, which Python would otherwise write again at exit."""
-    with contextlib.suppress(OSError, ValueError):
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, stream.fileno())
-        os.close(null)
-
-
-def one_line(text: str) -> str:
-    r"""Return a message with line breaks and control characters escaped.
-
-    Names of files can contain them.
-
-    >>> one_line("a\nb\u2028c")
-    'a\\nb\\u2028c'
-    """
-    return "".join(
-        repr(each)[1:-1] if unicodedata.category(each) in BREAKS else each for each in text
+    to_stderr(
+        labels(
+            f"error: {one_line(message)}" + ("" if hint is None else f"\nhint: {one_line(hint)}")
+        )
     )
 
 
@@ -134,6 +88,7 @@ def results_folder(target: Path, *, replace: bool) -> Iterator[Path]:
                 _refuse_if_taken(target, replace=replace)
                 yield staging
                 _publish(staging, target)
+                verbosity.detail("wrote folder `%s`", target)
             made.clear()
         finally:
             for parent in made:
@@ -174,10 +129,11 @@ class Workshop:
         ``kind`` names the pieces, for example ``"runs"``. Yields a function to call with the number
         of pieces that an earlier attempt has finished.
         """
+        from tcpsf import text  # loads the statistics, which `--help` does not need
 
         def found(there: int) -> None:
-            again = f", {there} of them already finished" if there else ""
-            print_message(f"{count} {kind}{again}")
+            again = f", {text.plain(there, 0)} of them already finished" if there else ""
+            print_message(f"{text.plain(count, 0)} {kind}{again}")
 
         try:
             with self._plain_errors():
@@ -200,6 +156,7 @@ class Workshop:
         with self._plain_errors(), partial_folder(self._target / "results") as staging:
             yield staging
             self._publish(staging)
+            verbosity.detail("wrote the results to folder `%s`", self._target)
 
     def _publish(self, staging: Path) -> None:
         (self._target / MARK).unlink(missing_ok=True)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from tcpsf.cli import colour
 from tcpsf.cli.output import MARK, Workshop, print_message, print_result, put_json
 from tcpsf.cli.progress import bar
 from tcpsf.evaluation.data import Report
@@ -75,7 +76,9 @@ def _command(
 ) -> None:
     """Make the report, print its findings and write it; ``name`` is the file name of the page."""
     report = made(wanted, name, workers=workers, out=out, force=force)
-    print_result(json_format.dumps(report.to_dict(), indent=2) if json else as_text(report))
+    print_result(
+        json_format.dumps(report.to_dict(), indent=2) if json else colour.results(as_text(report))
+    )
     print_message(f"\nThe report: {(out / name).resolve().as_uri()}")
 
 

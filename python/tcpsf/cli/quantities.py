@@ -1,62 +1,93 @@
-"""Types of options: quantities with units, as in a scenario, and lists of numbers.
+"""Types of options: times, rates, sizes, probabilities, counts, and lists of them.
 
-Some options took a number without a unit in earlier versions. They still accept it.
+Each kind of quantity is written in the same way in every command: times, rates and sizes with a
+unit as in a scenario, probabilities as `0.01` or `1%`, counts as integers. A size may also be a
+number of bytes. A bad value is a `BadValue`, with the option, the value, the problem and a hint.
 """
 
 from __future__ import annotations
 
+import decimal
 import math
 import re
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 import click
 
 from tcpsf import _core
+from tcpsf.errors import nearest
 
 T = TypeVar("T")
 
+NONE = "none"
+"""The value that removes a setting of `tcpsf link` in one direction."""
 
-class _Quantity(click.ParamType[T], Generic[T]):
+
+class BadValue(click.BadParameter):
+    """A value that an option does not accept, and a hint."""
+
+    def __init__(
+        self,
+        value: object,
+        problem: str,
+        hint: str,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> None:
+        super().__init__(problem, ctx=ctx, param=param)
+        self.value = value
+        self.hint = hint
+
+
+class _Type(click.ParamType[T], Generic[T]):
+    """A type whose errors are `BadValue`, with the hint of the type."""
+
+    hint = ""
+
+    def refuse(
+        self, value: object, problem: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> NoReturn:
+        """Raise `BadValue`."""
+        raise BadValue(value, problem, self.hint, param, ctx)
+
+
+class _Quantity(_Type[T], Generic[T]):
     """An option whose text is converted by one function."""
 
-    def __init__(self, read: Callable[[str], T]) -> None:
-        self._read = read
+    def __init__(self, read: Callable[[str], T], hint: str) -> None:
+        self.read = read
+        self.hint = hint
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Convert the text of the option."""
         if not isinstance(value, str):
             return value
         try:
-            return self._read(value)
+            return self.read(value)
         except ValueError as error:
-            self.fail(str(error), param, ctx)
+            self.refuse(value, str(error), param, ctx)
 
 
 class Seconds(_Quantity[float]):
-    """A duration such as 200ms, in seconds. With ``bare`` a number without a unit is seconds."""
+    """A time such as 200ms, in seconds."""
 
-    name = "duration"
+    name = "time"
 
-    def __init__(self, *, bare: bool = False) -> None:
-        def read(text: str) -> float:
-            number = _bare(text) if bare else None
-            return _core.nanoseconds(text) / 1e9 if number is None else number
-
-        super().__init__(read)
+    def __init__(self) -> None:
+        super().__init__(_seconds, "write it with a unit, such as `20ms`")
 
 
 class ByteRate(_Quantity[float]):
-    """A rate such as 10mbit, in bytes per second. A number without a unit is bytes per second."""
+    """A rate such as 10mbit, in bytes per second."""
 
     name = "rate"
 
     def __init__(self) -> None:
-        def read(text: str) -> float:
-            number = _bare(text)
-            return _core.bits_per_second(text) / 8 if number is None else number
-
-        super().__init__(read)
+        super().__init__(
+            lambda text: _core.bits_per_second(text) / 8,
+            "a rate is in bits per second, such as `10mbit` or `10Mb/s`",
+        )
 
 
 class Bytes(_Quantity[int]):
@@ -64,8 +95,11 @@ class Bytes(_Quantity[int]):
 
     name = "size"
 
-    def __init__(self) -> None:
-        super().__init__(_bytes)
+    def __init__(self, *, least: int = 0, most: int | None = None) -> None:
+        def read(text: str) -> int:
+            return int(_in_range(_bytes(text), text, least, most))
+
+        super().__init__(read, "write it as `1.5kB`, or as a number of bytes such as `1500`")
 
 
 class Probability(_Quantity[float]):
@@ -74,14 +108,95 @@ class Probability(_Quantity[float]):
     name = "probability"
 
     def __init__(self) -> None:
-        super().__init__(_probability)
+        super().__init__(_probability, "write it as `0.01` or `1%`")
 
 
-class _List(click.ParamType[tuple[Any, ...]]):
+class Count(_Quantity[int]):
+    """An integer in a range: a count, a port or a random seed."""
+
+    name = "integer"
+
+    def __init__(self, *, least: int = 0, most: int | None = None) -> None:
+        def read(text: str) -> int:
+            return int(_in_range(_integer(text), text, least, most))
+
+        super().__init__(read, f"give an integer {_range(least, most)}")
+
+
+class Number(_Quantity[float]):
+    """A number in a range, without a unit."""
+
+    name = "number"
+
+    def __init__(self, *, least: float | None = None, most: float | None = None) -> None:
+        def read(text: str) -> float:
+            return _in_range(_number(text), text, least, most)
+
+        super().__init__(read, f"give a number {_range(least, most)}".rstrip())
+
+
+class Part(_Quantity[tuple[int, int]]):
+    """A part of several equal ones, such as 3/8."""
+
+    name = "part"
+
+    def __init__(self) -> None:
+        super().__init__(_part, "the parts of a whole in eight are `1/8` to `8/8`")
+
+
+class AsText(_Type[str]):
+    """A quantity that is checked and then passed on as text, without spaces at its ends.
+
+    ``also`` are words that the option accepts besides the quantity. With ``converted``, the text
+    is that of the converted value.
+    """
+
+    def __init__(
+        self, kind: _Quantity[Any], *, also: tuple[str, ...] = (), converted: bool = False
+    ) -> None:
+        self.kind, self.also, self._converted = kind, also, converted
+        self.name = kind.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Check the text of the option."""
+        text = str(value).strip()
+        if text in self.also:
+            return text
+        try:
+            found = self.kind.convert(text, param, ctx)
+        except BadValue as error:
+            words = [word for word in self.also if word != NONE]
+            error.hint += "".join(f", or as `{word}`" for word in words)
+            raise
+        return str(found) if self._converted else text
+
+
+class OneOf(click.Choice[str]):
+    """One of several words."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Check the word."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            words = [str(choice) for choice in self.choices]
+            near = nearest(str(value), words)
+            listed = ", ".join(f"`{word}`" for word in words)
+            raise BadValue(
+                value,
+                f"`{value}` is not one of {listed}",
+                f"did you mean `{near}`?" if near else f"choose one of {listed}",
+                param,
+                ctx,
+            ) from None
+
+
+class _List(_Type[tuple[Any, ...]]):
     """Values separated by commas, at least one unless ``empty`` is allowed."""
 
     def __init__(self, read: Callable[[str], Any], example: str, *, empty: bool = False) -> None:
-        self._read, self._example, self._empty = read, example, empty
+        self._read, self._empty = read, empty
+        self.hint = f"write a list such as `{example}`"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Convert the text of the option to a tuple of values."""
@@ -90,10 +205,10 @@ class _List(click.ParamType[tuple[Any, ...]]):
         words = [word.strip() for word in value.split(",") if word.strip()]
         try:
             found = tuple(each for word in words for each in self._several(word))
-        except ValueError:
-            self.fail(f"`{value}` is not a list such as {self._example}", param, ctx)
+        except ValueError as error:
+            self.refuse(value, str(error), param, ctx)
         if not found and not self._empty:
-            self.fail(f"`{value}` is an empty list; expected e.g. {self._example}", param, ctx)
+            self.refuse(value, "the list is empty", param, ctx)
         return found
 
     def _several(self, word: str) -> tuple[Any, ...]:
@@ -121,57 +236,81 @@ class SizeList(_List):
 class CountList(_List):
     """Integers from ``least`` to ``most``, such as 4,8 or 4:16, which is 4 to 16."""
 
-    name = "numbers"
+    name = "integers"
 
     def __init__(self, *, least: int, most: int, empty: bool = False) -> None:
         self._least, self._most = least, most
-        super().__init__(int, "4,8 or 4:16", empty=empty)
+        super().__init__(self._integer, "4,8` or `4:16", empty=empty)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Convert the text of the option, and check that each number is in the range."""
-        found = super().convert(value, param, ctx)
-        for number in found:
-            if not self._least <= number <= self._most:
-                self.fail(
-                    f"`{value}`: {number} is not in the range {self._least} to {self._most}",
-                    param,
-                    ctx,
-                )
-        return found
+    def _integer(self, word: str) -> int:
+        return int(_in_range(_integer(word), word, self._least, self._most))
 
     def _several(self, word: str) -> tuple[Any, ...]:
         if (spread := re.fullmatch(r"(\d+):(\d+)", word)) is None:
             return super()._several(word)
-        first, last = (int(number) for number in spread.groups())
-        if last > self._most or last < first:
-            # The error names the last number if it is above the range. 8:4 is an empty list.
-            return (last,) if last > self._most else ()
+        first, last = map(self._integer, spread.groups())
         return tuple(range(first, last + 1))
 
 
-def _bare(text: str) -> float | None:
-    """Read a number of at least zero without a unit; return ``None`` for other text."""
+def _range(least: float | None, most: float | None) -> str:
+    if most is None:
+        return "" if least is None else f"of at least {least:g}"
+    return f"from {least} to {most}" if least is not None else f"of at most {most:g}"
+
+
+def _in_range(value: float, text: str, least: float | None, most: float | None) -> float:
+    if (least is not None and value < least) or (most is not None and value > most):
+        if most is None:
+            raise ValueError(f"`{text}` is below {least}")
+        raise ValueError(f"`{text}` is not in the range {least} to {most}")
+    return value
+
+
+def _seconds(text: str) -> float:
+    return _core.nanoseconds(text) / 1e9
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"`{text}` is not an integer") from None
+
+
+def _number(text: str) -> float:
     try:
         number = float(text)
     except ValueError:
-        return None
-    if not math.isfinite(number) or number < 0:
-        raise ValueError(f"`{text}` is not a number of at least zero")
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"`{text}` is not a number")
     return number
 
 
 def _bytes(text: str) -> int:
-    number = _bare(text)
-    if number is None:
+    try:
+        number = _number(text)
+    except ValueError:
         return _core.bytes(text)
-    if not number.is_integer():
+    if number < 0 or not number.is_integer():
         raise ValueError(f"`{text}` is not a whole number of bytes")
     return int(number)
 
 
 def _probability(text: str) -> float:
-    digits, percent = text.strip().removesuffix("%"), text.strip().endswith("%")
+    word = text.strip()
     try:
-        return float(digits) / 100 if percent else float(digits)
-    except ValueError:
-        raise ValueError(f"`{text}` is not a probability such as 0.01 or 1%") from None
+        share = decimal.Decimal(word.removesuffix("%"))
+        number = float(share / 100 if word.endswith("%") else share)
+    except (ArithmeticError, ValueError):
+        raise ValueError(f"`{text}` is not a probability") from None
+    if not 0 <= number <= 1:
+        raise ValueError(f"`{text}` is not a probability: it must lie between 0 and 1")
+    return number
+
+
+def _part(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text.strip())
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise ValueError(f"`{text}` is not one of several parts such as 3/8")
+    return int(found[1]), int(found[2])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
-from tcpsf import _core
+from tcpsf import _core, text
 from tcpsf.cli.file_checks import writing
 from tcpsf.cli.output import print_message, reason
 from tcpsf.errors import OutputError, TcpsfError
@@ -18,6 +18,13 @@ from tcpsf.staging import partial_file
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+HINTS = {
+    "sender `": "for example `reno+sack / fs(n=4) / iw=1`",
+    "is not an IP address": "e.g. 100.127.9.2, or give none to get a free one",
+}
+"""Hints for errors of the host that have none, by a part of the error."""
 
 
 class Source(Protocol):
@@ -69,7 +76,7 @@ class Losses:
         if self._reason is not None:
             total = self._lost + self._written
             raise OutputError(
-                f"{self._lost:,} of {total:,} records are lost: "
+                f"{text.plain(self._lost, 0)} of {text.count(total, 'record')} are lost: "
                 f"cannot write `{self._path}`: {self._reason}",
                 hint="choose a file on a disk with free space",
             )
@@ -196,7 +203,8 @@ def capturing(path: Path, line: StatusLine) -> Iterator[None]:
         line.end()
         print_message(
             f"warning: cannot write `{path}`: {reason(error)}. "
-            "The capture has stopped; its file is incomplete."
+            "The capture has stopped; its file is incomplete.",
+            always=True,
         )
 
 
@@ -209,5 +217,7 @@ def plain_write_errors(task: str) -> Iterator[None]:
         if len(error.args) != 2:
             raise
         message, hint = error.args
-        text = message if message.startswith("cannot") else f"cannot {task}: {message}"
-        raise TcpsfError(text, hint=hint) from None
+        shown = message if message.startswith("cannot") else f"cannot {task}: {message}"
+        if hint is None:
+            hint = next((each for part, each in HINTS.items() if part in message), None)
+        raise TcpsfError(shown, hint=hint) from None

@@ -20,6 +20,7 @@ from tcpsf.cli.options import (
     settings,
     workers,
 )
+from tcpsf.cli.quantities import Count, Number, OneOf
 
 
 @click.group(cls=InOrder)
@@ -212,7 +213,7 @@ def santa_cruz(**arguments: Any) -> None:
 
 acks = click.option(
     "--acks",
-    type=click.Choice(["kernel", "delayed"]),
+    type=OneOf(["kernel", "delayed"]),
     default="kernel",
     show_default=True,
     help="Acknowledgments of the clients: the kernel's default, or delayed from the first segment "
@@ -226,13 +227,16 @@ def rate(default: float, *, proxied: float | None = None) -> Option:
     ``default`` applies to transfers and ``proxied`` to sessions.
     """
     return click.option(
+        "--per-second",
         "--rate",
-        type=click.FloatRange(min=1, max=2000),
+        "rate",
+        type=Number(least=1, most=2000),
         metavar="N",
-        default=default if proxied is None else None,
-        show_default=f"{default:g}" + ("" if proxied is None else f"; sessions: {proxied:g}"),
+        default=f"{default:g}" if proxied is None else None,
+        show_default=proxied is None,
         help=f"Number of transfers {'' if proxied is None else 'or sessions '}that start per "
-        "second; fewer if the machine is busy.",
+        "second, from 1 to 2000; fewer if the machine is busy. --rate is an alias."
+        + ("" if proxied is None else f"  [default: {default:g}; sessions: {proxied:g}]"),
     )
 
 
@@ -249,9 +253,10 @@ def live_out(name: str, *, proxied: bool = False) -> Option:
         type=FOLDER,
         metavar="DIR",
         default=None if proxied else f"tcpsf-{name}",
-        show_default=f"tcpsf-{name}; through the proxy tcpsf-{name}-proxy" if proxied else True,
+        show_default=not proxied,
         help="Folder for the report and the records. Finished paths are kept there, and an "
-        "interrupted command continues from them when it is repeated.",
+        "interrupted command continues from them when it is repeated."
+        + (f"  [default: tcpsf-{name}; through the proxy tcpsf-{name}-proxy]" if proxied else ""),
     )
 
 
@@ -282,7 +287,7 @@ def table_2(**arguments: Any) -> None:
 )
 @click.option(
     "--through",
-    type=click.Choice(["server", "proxy"]),
+    type=OneOf(["server", "proxy"]),
     default="server",
     show_default=True,
     help="Where the senders are: in tcpsf's file server, or, as in Fig. 8, in tcpsf's proxy "
@@ -290,19 +295,21 @@ def table_2(**arguments: Any) -> None:
     "objects, and also objects of more than 10 kB.",
 )
 @click.option(
+    "--law",
     "--loss",
-    type=click.Choice(["proportional", "per-byte"]),
+    "loss",
+    type=OneOf(["proportional", "per-byte"]),
     default="proportional",
     show_default=True,
     help="Dependence of the loss probability on packet size: proportional, or independent loss of "
-    "each byte.",
+    "each byte. --loss is an alias.",
 )
 @click.option(
     "--objects",
-    type=click.IntRange(min=1, max=100),
+    type=Count(least=1, most=100),
     metavar="N",
-    show_default="1; through the proxy sessions of browsers",
-    help="Number of objects per connection, one after the other.",
+    help="Number of objects per connection, one after the other, up to 100.  "
+    "[default: 1; through the proxy sessions of browsers]",
 )
 @acks
 @rate(600.0, proxied=200.0)

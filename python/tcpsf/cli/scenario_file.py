@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from tcpsf.cli import verbosity
 from tcpsf.cli.output import reason
 from tcpsf.cli.setting import changed, parsed
 from tcpsf.errors import ScenarioError
@@ -19,7 +20,19 @@ STANDARD = Path("-")
 def read(file: Path, settings: Sequence[str]) -> Scenario:
     """Read the scenario from a file or from standard input, and apply the settings."""
     scenario = _from_standard_input() if file == STANDARD else Scenario.from_toml(file)
-    return changed(scenario, parsed(settings))
+    changes = parsed(settings)
+    scenario = changed(scenario, changes)
+    for path, value in changes.items():
+        verbosity.detail("set `%s` to %r", path, value)
+    verbosity.detail(
+        "scenario `%s` from `%s`: %s, number of links %d, of workloads %d",
+        scenario.name,
+        file,
+        scenario.duration,
+        len(scenario.link),
+        len(scenario.workload),
+    )
+    return scenario
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from importlib import resources
 
-import click
+from tcpsf.cli.output import print_result
 
 
 def schema(*, name: str) -> None:
@@ -13,7 +13,7 @@ def schema(*, name: str) -> None:
     if name == "scenario":
         from tcpsf.scenario.schema import json_schema
 
-        click.echo(json.dumps(json_schema(), indent=2))
+        print_result(json.dumps(json_schema(), indent=2))
         return
     file = resources.files("tcpsf.report").joinpath("schema", f"{name}.json")
-    click.echo(file.read_text(encoding="utf-8"), nl=False)
+    print_result(file.read_text(encoding="utf-8").removesuffix("\n"))

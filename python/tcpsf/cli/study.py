@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json as json_format
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from tcpsf import text
 from tcpsf.chart import page_of
+from tcpsf.cli import colour
 from tcpsf.cli.output import MARK, print_message, print_result, put_json, results_folder
 from tcpsf.cli.progress import bar
 from tcpsf.cli.setting import parsed
-from tcpsf.errors import StudyError, TcpsfError
+from tcpsf.errors import StudyError
 from tcpsf.report import study_output as report
 from tcpsf.storage import open_storage
 from tcpsf.studies.dask_pool import dask_pool
@@ -31,7 +31,7 @@ def run(
     *,
     file: Path,
     store: str | None,
-    shard: str | None,
+    shard: tuple[int, int] | None,
     workers: int | None,
     dask: str | None,
     runs: int | None,
@@ -44,7 +44,7 @@ def run(
     """Simulate the missing runs of a study, and print its results."""
     study = _study(file, settings, runs)
     where = _store(file, store)
-    part = _shard(shard)
+    part = Shard(*shard) if shard else WHOLE
     with contextlib.ExitStack() as stack:
         folder = None if out is None else stack.enter_context(results_folder(out, replace=force))
         executor, at_once = stack.enter_context(_executor(dask, workers))
@@ -61,7 +61,7 @@ def run(
             )
         if part is not WHOLE and not found.is_complete:
             print_message(
-                f"shard {shard} is complete; {found.complete} of {found.points} points of the study are"
+                f"shard {part.part}/{part.of} is complete; {found.complete} of {found.points} points of the study are"
             )
             return
         if folder is not None:
@@ -168,7 +168,7 @@ def _show(found: StudyResults, measures: Sequence[str], *, json: bool) -> None:
     if json:
         print_result(json_format.dumps(report.results_json(found, measures)))
     else:
-        print_result(report.results_text(found, measures))
+        print_result(colour.results(report.results_text(found, measures)))
 
 
 def _write(folder: Path, found: StudyResults) -> None:
@@ -198,15 +198,3 @@ def _study(file: Path, settings: Sequence[str], runs: int | None) -> Study:
 def _store(file: Path, store: str | None) -> str:
     """Return the location of the store: beside the study's file by default."""
     return store or str(file.with_suffix(".store"))
-
-
-def _shard(shard: str | None) -> Shard:
-    if shard is None:
-        return WHOLE
-    found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", shard)
-    if found is None:
-        raise TcpsfError(
-            f"cannot run shard `{shard}`: expected two numbers such as 1/8",
-            hint="the parts of a study in eight are 1/8 to 8/8",
-        )
-    return Shard(int(found[1]), int(found[2]))

@@ -6,7 +6,18 @@ from typing import Any
 
 import click
 
-from tcpsf.cli.options import FOLDER, InOrder, Option, as_json, force, out, settings, together
+from tcpsf.cli.options import (
+    FOLDER,
+    InOrder,
+    Option,
+    as_json,
+    force,
+    out,
+    settings,
+    together,
+    workers,
+)
+from tcpsf.cli.quantities import Count, Part
 
 SUFFIX = ".toml"
 
@@ -20,7 +31,7 @@ _store = click.option(
 
 _runs = click.option(
     "--runs",
-    type=click.IntRange(min=1),
+    type=Count(least=1),
     metavar="N",
     help="Number of runs of each point, instead of the study's number or stopping rule.",
 )
@@ -64,15 +75,11 @@ def sweep() -> None:
 @_study_options()
 @click.option(
     "--shard",
+    type=Part(),
     metavar="I/N",
     help="Simulate only part I of N, e.g. 3/8. The parts may use one store or several.",
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1, max=1024),
-    metavar="N",
-    help="Number of parallel runs.  [default: one per core]",
-)
+@workers
 @click.option(
     "--dask",
     metavar="ADDRESS",

@@ -5,6 +5,7 @@ The experiments run one after the other, their results are stored, and progress 
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ from tcpsf.runs import Progress
 if TYPE_CHECKING:
     from tcpsf.live.experiment import Experiment
     from tcpsf.live.experiment_result import Live, LiveStore
+
+_LOG = logging.getLogger(__name__)
 
 ReportProgress = Callable[[Progress], None]
 
@@ -75,10 +78,12 @@ def measured(
         found(len(lives))
     missing = [each for each in experiments if each.name not in lives]
     for number, experiment in enumerate(missing):
+        _LOG.debug("`%s`: measurement starts, about %g s", experiment.name, experiment.duration_s)
         live = measure(experiment, progress=_overall(progress, missing, number))
         if store is not None:
             store.save(live)
         lives[experiment.name] = live
+        _LOG.debug("`%s`: measurement ends with %d fetches", experiment.name, live.flows.height)
     return {each.name: lives[each.name] for each in experiments}
 
 

@@ -94,7 +94,12 @@ def _process(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[byt
     """Run a process during the block, with its output in ``log.out`` and ``log.err``."""
     with _file(log, "out") as out, _file(log, "err") as err:
         process = subprocess.Popen(  # noqa: S603  what `live.cell` wrote
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, preexec_fn=die_with_parent
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            env={**os.environ, "NO_COLOR": "1"},  # `_failure` reads the errors
+            preexec_fn=die_with_parent,
         )
         try:
             yield process

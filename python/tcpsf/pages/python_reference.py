@@ -49,10 +49,21 @@ Where a number or a list is expected, NumPy numbers, arrays, Polars series and r
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "Simulating": ("run", "replicate", "replicates", "compare"),
-    "Results": ("RunResult", "Summary", "Comparison", "ComparisonEntry", "Provenance"),
+    "Results": ("RunResult", "Summary", "Comparison", "Measurement", "Provenance"),
+    "Studies": ("sweep", "Study", "StudyResults"),
+    "Parts of a study": (
+        "StudyAxis",
+        "AxisPoint",
+        "StudySample",
+        "Replication",
+        "StoppingRule",
+        "StudyBaseline",
+        "KeptResults",
+        "StudyPlot",
+    ),
     "Options of a run": ("Pcap", "Fold", "Batch", "Progress"),
     "Scenario": ("Scenario",),
-    "Errors": ("TcpsfError", "ScenarioError", "OutputError"),
+    "Errors": ("TcpsfError", "ScenarioError", "StudyError", "OutputError"),
 }
 """Public names that have a section, by the heading of their group."""
 

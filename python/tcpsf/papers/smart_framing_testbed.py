@@ -195,7 +195,7 @@ size, and often several in a row.
 READINGS = (
     (
         "Byte-wise drop probability p: a packet of 1500 bytes is lost with p, a shorter one in proportion to its size "
-        "(`--loss per-byte`: each byte is hit independently, with p for 1500 bytes)."
+        "(`--law per-byte`: each byte is hit independently, with p for 1500 bytes)."
     ),
     "Latency is an extra delay one way, from the server to the clients, where the paper's emulator stood.",
     "The link has no rate limit and no queue: what is lost, the emulator lost. The other way is clean.",

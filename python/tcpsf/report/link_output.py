@@ -58,7 +58,10 @@ def as_text(found: Mapping[str, Any]) -> str:
             rows.append(
                 [
                     name,
-                    *(text.number(value * 1e-3, 1) if in_bytes else str(value) for value in values),
+                    *(
+                        text.number(value * 1e-3, 1) if in_bytes else text.plain(value, 0)
+                        for value in values
+                    ),
                 ]
             )
     if any(direction["utilisation"] for direction in directions):

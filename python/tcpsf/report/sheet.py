@@ -161,17 +161,17 @@ def _points(x: Sequence[Value], y: Sequence[float]) -> tuple[Point, ...]:
 
 
 def _text(value: Value) -> str:
-    """Text of a value with four significant digits; a whole number has all its digits.
+    r"""Text of a value with four significant digits; a whole number has all its digits.
 
     >>> _text(10000.0), _text(0.123456), _text("FS")
-    ('10000', '0.1235', 'FS')
+    ('10\u202f000', '0.1235', 'FS')
     """
     if isinstance(value, str):
         return value
     return (
-        f"{value:.0f}"
+        text.plain(value, 0)
         if abs(value) < 1e9 and (value == round(value) or abs(value) >= 1000)
-        else f"{value:.4g}"
+        else f"{value:.4g}".replace("-", "−")
     )
 
 

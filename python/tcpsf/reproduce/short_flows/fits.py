@@ -199,7 +199,7 @@ def seen(live: Live) -> PathTransfers:
         why = reasons[0] if reasons else "the server has no record of one"
         raise TcpsfError(
             f"cannot fit `{live.experiment.name}`: none of {live.flows.height} transfers completed: {why}",
-            hint="try again, or start fewer transfers per second (`--rate`)",
+            hint="try again, or start fewer transfers per second (`--per-second`)",
         )
     parameters = path(live)
     resent = _floats(flows["retransmitted_segments"])

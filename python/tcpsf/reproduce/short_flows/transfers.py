@@ -58,7 +58,7 @@ class LiveTransfers:
     @property
     def command(self) -> str:
         """Return the command line that repeats the measurement."""
-        rate = "" if self.rate == RATE else f" --rate {self.rate:g}"
+        rate = "" if self.rate == RATE else f" --per-second {self.rate:g}"
         return f"tcpsf reproduce short-flows live --{self.scale.name} --seed {self.seed}{rate}"
 
 

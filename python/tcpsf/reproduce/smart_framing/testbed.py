@@ -101,13 +101,13 @@ class Testbed:
         if self.through != "server":
             words.append(f"--through {self.through}")
         if self.which == "table-3" and self.law != testbed.LAWS[0]:
-            words.append(f"--loss {self.law}")
+            words.append(f"--law {self.law}")
         if self.acks != "kernel":
             words.append(f"--acks {self.acks}")
         if self.objects != (1 if self.through == "server" else None):
             words.append(f"--objects {self.objects}")
         if self.rate != rates(self.through):
-            words.append(f"--rate {self.rate:g}")
+            words.append(f"--per-second {self.rate:g}")
         return " ".join(words)
 
 
