@@ -121,6 +121,7 @@ class Measurement:
     variant: str | None
     """Sender, if a workload has several and they are measured separately."""
     measure: RunMeasure
+    """The quantity: its ``key`` in data frames, its ``title`` and its ``unit``."""
     values: tuple[stats.Estimate | None, ...]
     """The value of each arm."""
     differences: tuple[paired.Difference | None, ...]

@@ -135,7 +135,7 @@ class Number(_Quantity[float]):
         super().__init__(read, f"give a number {_range(least, most)}".rstrip())
 
 
-class Part(_Quantity[tuple[int, int]]):
+class OneOfParts(_Quantity[tuple[int, int]]):
     """A part of several equal ones, such as 3/8."""
 
     name = "part"

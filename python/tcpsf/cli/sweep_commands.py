@@ -17,7 +17,7 @@ from tcpsf.cli.options import (
     together,
     workers,
 )
-from tcpsf.cli.quantities import Count, Part
+from tcpsf.cli.quantities import Count, OneOfParts
 
 SUFFIX = ".toml"
 
@@ -75,7 +75,7 @@ def sweep() -> None:
 @_study_options()
 @click.option(
     "--shard",
-    type=Part(),
+    type=OneOfParts(),
     metavar="I/N",
     help="Simulate only part I of N, e.g. 3/8. The parts may use one store or several.",
 )

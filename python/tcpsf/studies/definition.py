@@ -208,15 +208,23 @@ class Study:
     name: str
     """Name of the study, for its files."""
     scenario: Scenario
+    """The scenario before the values of ``set`` and of the axes are applied."""
     axis: tuple[StudyAxis, ...]
+    """The axes. Every combination of their positions is a point."""
     title: str = ""
+    """Title of the results."""
     set_: Mapping[str, Any] = field(default_factory=dict)
     """Values that all points have, by dotted key."""
     sample: StudySample | None = None
+    """Drawn points of the axes that are ranges without ``steps``."""
     runs: Replication = Replication()
+    """Number of runs of each point, and their random seeds."""
     compare: StudyBaseline | None = None
+    """Axis along which points are compared with each other."""
     keep: KeptResults = KeptResults()
+    """Measures, workloads and groups of flows that the results have."""
     plot: tuple[StudyPlot, ...] = ()
+    """Figures of the results."""
 
     def __post_init__(self) -> None:
         _check(self)

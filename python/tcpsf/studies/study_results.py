@@ -51,6 +51,7 @@ class StudyResults:
     """The results of the complete points of a study."""
 
     study: Study
+    """The study."""
     frame: pl.DataFrame
     """One row for each point, subject and measure, as `docs/reference/tables.md` describes them."""
     points: int
