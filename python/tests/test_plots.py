@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from datetime import date
 from html import unescape
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -159,6 +160,10 @@ def test_what_cannot_be_plotted_is_refused() -> None:
     assert "on a log axis" in str(refused(x="panel", x_axis=Axis(label="x", scale="log")))
     assert "there is no column `high`" in str(refused(rows=[{"x": 1, "y": 1, "low": 0}]))
     assert str(refused(rows=[])) == "cannot plot the column `x`: the rows have no such column"
+    assert str(refused(rows={"x": [None], "y": [1]})) == (
+        "cannot plot the column `x`: it has no values"
+    )
+    assert "it has Date" in str(refused(rows=[{"x": date(2005, 4, 1), "y": 1}]))
     assert "cannot plot int" in str(refused(rows=7))
     with pytest.raises(TcpsfError, match="10 pixels wide"):
         plot(ROWS).svg(width=10)
