@@ -115,4 +115,4 @@ def test_values_outside_a_dense_panel_are_counted() -> None:
     x = np.linspace(0, 10, 3000)
     made = plot({"x": x, "y": x}, y_axis=Axis(label="y", low=0.0, high=9.0))
     outside = int((x > 9.0 + 1e-8).sum())
-    assert f"Outside the axes, but in the table: {outside} values." in made.html()
+    assert f"Outside the axes: {outside} values." in made.html()

@@ -86,10 +86,11 @@ def draw(
     rooms = (width or room, width or NARROW)
     turned, turned_narrow = (bool(across.names) and axes.crowded(x_ticks, room) for room in rooms)
     parts = "".join(drawing.parts())
+    words = escape(summary(panel, tabled=width is None))
     return Drawn(
         svg="".join(
             (
-                f'<svg class="chart" width="100%" height="{HEIGHT:g}" role="img" aria-label="{escape(summary(panel, tabled=width is None))}">',
+                f'<svg class="chart" width="100%" height="{HEIGHT:g}" role="img" aria-label="{words}">',
                 *_vertical(y_ticks),
                 '<g class="ticks">',
                 *_horizontal(x_ticks, across, rooms, (turned, turned_narrow), width=width),
