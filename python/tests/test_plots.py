@@ -169,6 +169,23 @@ def test_what_cannot_be_plotted_is_refused() -> None:
         plot(ROWS).svg(width=10)
 
 
-def test_a_plot_is_plain_data() -> None:
-    assert isinstance(plot(ROWS), Plot)
-    assert plot(ROWS).panels[0].x == Axis(label="x")
+def test_rows_without_a_position_or_a_reference_are_left_out() -> None:
+    made: Plot = plot(
+        {
+            "x": [1.0, None, float("nan"), 4.0],
+            "y": [1.0, 2.0, 3.0, None],
+            "published": [None, 1.0, 1.0, 2.5],
+        }
+    )
+    (curve,) = made.panels[0].curves
+    assert [(mark.x, mark.value) for mark in curve.marks()] == [(1.0, 1.0), (4.0, None)]
+    assert curve.published == ((4.0, 2.5),)
+    assert made.panels[0].x == Axis(label="x")
+
+
+def test_styles_and_colours_are_chosen_by_label() -> None:
+    made = plot(ROWS, style={"fs": "point"}, keys={"fs": "vs"})
+    assert [(curve.style, curve.key) for curve in made.panels[0].curves] == [
+        ("line", "reno"),
+        ("point", "vs"),
+    ]

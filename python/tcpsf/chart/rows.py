@@ -184,9 +184,10 @@ def _curve(rows: pl.DataFrame, label: str, *, style: CurveStyle, key: str) -> Cu
         if role in rows.columns
     }
     categories = not rows["x"].dtype.is_numeric()
-    published = (
-        rows.select("x", "published").drop_nulls().rows() if "published" in rows.columns else []
-    )
+    published = []
+    if "published" in rows.columns:
+        values = pl.col("published").cast(pl.Float64)
+        published = rows.select("x", values).filter(values.is_finite()).rows()
     return Curve(
         key=key,
         label=label,

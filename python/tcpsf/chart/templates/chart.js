@@ -450,7 +450,7 @@ function newTicks(chart, scale, from, to) {
   const room = chart.getBoundingClientRect().width;
   const height = chart.height.baseVal.value;
   const made = [drawn(chart, "line", { class: "axis", x2: "100%", y1: height, y2: height })];
-  for (const [value, text] of tickValues(scale, low, high, Math.max(2, Math.floor(room / 110)))) {
+  for (const [value, text] of tickValues(scale, low, high, Math.max(2, Math.floor(room / 90)))) {
     const x = `${(100 * (shareOf(scale, value) - from)) / (to - from)}%`;
     made.push(drawn(chart, "line", { class: "mark", x1: x, x2: x, y1: height, y2: height + 5 }));
     const label = drawn(chart, "text", { class: "tick", x, y: height + 18, "text-anchor": "middle" });
