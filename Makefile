@@ -48,8 +48,8 @@ test-python: $(DEV)
 	@echo "== Python tests"
 	@$(BIN)/python -m pytest
 
-test-browser: $(DEV) ## the report page in Chromium
-	@echo "== report page in Chromium"
+test-browser: $(DEV) ## report pages and charts in Chromium
+	@echo "== pages in Chromium"
 	@.ci/debian chromium:chromium
 	@$(BIN)/python -m pytest -m browser
 

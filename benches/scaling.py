@@ -49,7 +49,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "verification"))
 
 from _measure import ProcessError, our_counts, word
 from _ns2_network import SENDER, SIZES, scenario
-from _plot import Curve, log_plot
+
+from tcpsf.chart import Axis, plot
 
 HERE = Path(__file__).resolve().parent
 
@@ -336,27 +337,24 @@ def measure_cores(*, turns: int, share: float) -> tuple[dict[str, Any], list[Tar
 
 def draw(cells: Sequence[Cell], *, where: str) -> str:
     """Plot the cost of a packet against the number of flows, as SVG."""
-    curves = [
-        Curve(
-            label=f"tcpsf, {rate} Gb/s",
-            points=tuple((cell.flows, cell.median_ns) for cell in cells if cell.rate_gbps == rate),
-        )
+    rows: list[dict[str, str | float]] = [
+        {"x": cell.flows, "y": cell.median_ns, "series": f"tcpsf, {rate} Gb/s"}
         for rate in RATES_GBPS
+        for cell in cells
+        if cell.rate_gbps == rate
     ]
-    curves.append(
-        Curve(
-            label="htsim, as quoted",
-            points=tuple((flows, 1e9 / speed) for flows, speed in HTSIM.items()),
-            quoted=True,
-        )
-    )
-    return log_plot(
-        curves,
+    rows += [
+        {"x": flows, "y": 1e9 / speed, "series": "htsim, as quoted"}
+        for flows, speed in HTSIM.items()
+    ]
+    drawing = plot(
+        rows,
+        x_axis=Axis(label="greedy flows", scale="log"),
+        y_axis=Axis(label="CPU time of a packet", unit="ns", scale="log"),
         title="CPU time of a packet through the bottleneck",
-        across="greedy flows",
-        up="nanoseconds a packet",
-        foot=where,
+        notes=[where],
     )
+    return drawing.svg(theme="auto")
 
 
 def _where(*, busy: bool) -> str:

@@ -1,8 +1,7 @@
-"""Execute the example notebooks, and store their outputs with pictures of the plots.
+"""Execute the example notebooks, and store their outputs, with the plots as SVG.
 
 Usage: ``python tools/execute_notebooks.py [FILE…]``, by default every notebook of ``docs/examples``.
-A plot of Altair is stored as a PNG picture, which needs ``vl-convert-python``. A page of a notebook
-on a forge then shows it without a script.
+A page of a notebook on a forge shows SVG without a script.
 """
 
 from __future__ import annotations
@@ -15,22 +14,19 @@ import nbformat
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "docs" / "examples"
 
-PICTURES = 'import altair; altair.renderers.enable("png", scale_factor=1)'
-"""First cell of the execution. It is not part of the notebook."""
+SVG = "image/svg+xml"
 
 
 def execute(path: Path) -> None:
     """Execute a notebook in its folder, and write it with its outputs."""
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     metadata = dict(notebook.metadata)
-    notebook.cells.insert(0, nbformat.v4.new_code_cell(PICTURES))  # type: ignore[no-untyped-call]
     nbclient.NotebookClient(
         notebook,
         timeout=600,
         record_timing=False,
         resources={"metadata": {"path": str(path.parent)}},
     ).execute()
-    del notebook.cells[0]
     notebook.metadata = nbformat.from_dict(metadata)  # type: ignore[no-untyped-call]
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     for count, cell in enumerate(code, start=1):
@@ -38,6 +34,8 @@ def execute(path: Path) -> None:
         for output in cell.outputs:
             if "execution_count" in output:
                 output.execution_count = count
+            if SVG in output.get("data", {}):
+                output.data.pop("text/html", None)
     nbformat.write(notebook, path)  # type: ignore[no-untyped-call]
 
 

@@ -7,6 +7,7 @@ reader would and leaves what it found in the document; ``--dump-dom`` prints tha
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
 import os
@@ -19,6 +20,7 @@ from typing import Any
 import pytest
 from example_report import example
 
+from tcpsf.evaluation.data import Drawing
 from tcpsf.report.evaluation_page import page
 
 pytestmark = pytest.mark.browser
@@ -324,6 +326,17 @@ def test_the_keyboard_steps_through_bars_that_lie(tmp_path: Path, rendered: str)
     assert found["second"] == "setting: Tahoe, RED by packets, ECN, IW 2"
     assert found["guide"][0].endswith("%")
     assert found["guide"][1] == "100%"
+
+
+def test_a_drawing_does_not_stop_the_script(tmp_path: Path) -> None:
+    report = example()
+    drawing = Drawing(key="d", title="D", source="S", caption="C", svg="<svg></svg>")
+    first = dataclasses.replace(report.sections[0], drawings=(drawing,))
+    html = page(dataclasses.replace(report, sections=(first, *report.sections[1:])))
+    found = acted(
+        tmp_path, html, 'found.buttons = $("#figure-over-load").querySelectorAll("button").length;'
+    )
+    assert found["buttons"] > 3
 
 
 def test_without_scripts_the_page_is_whole(tmp_path: Path, rendered: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from datetime import date
 from html import unescape
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -159,11 +160,32 @@ def test_what_cannot_be_plotted_is_refused() -> None:
     assert "on a log axis" in str(refused(x="panel", x_axis=Axis(label="x", scale="log")))
     assert "there is no column `high`" in str(refused(rows=[{"x": 1, "y": 1, "low": 0}]))
     assert str(refused(rows=[])) == "cannot plot the column `x`: the rows have no such column"
+    assert str(refused(rows={"x": [None], "y": [1]})) == (
+        "cannot plot the column `x`: it has no values"
+    )
+    assert "it has Date" in str(refused(rows=[{"x": date(2005, 4, 1), "y": 1}]))
     assert "cannot plot int" in str(refused(rows=7))
     with pytest.raises(TcpsfError, match="10 pixels wide"):
         plot(ROWS).svg(width=10)
 
 
-def test_a_plot_is_plain_data() -> None:
-    assert isinstance(plot(ROWS), Plot)
-    assert plot(ROWS).panels[0].x == Axis(label="x")
+def test_rows_without_a_position_or_a_reference_are_left_out() -> None:
+    made: Plot = plot(
+        {
+            "x": [1.0, None, float("nan"), 4.0],
+            "y": [1.0, 2.0, 3.0, None],
+            "published": [None, 1.0, 1.0, 2.5],
+        }
+    )
+    (curve,) = made.panels[0].curves
+    assert [(mark.x, mark.value) for mark in curve.marks()] == [(1.0, 1.0), (4.0, None)]
+    assert curve.published == ((4.0, 2.5),)
+    assert made.panels[0].x == Axis(label="x")
+
+
+def test_styles_and_colours_are_chosen_by_label() -> None:
+    made = plot(ROWS, style={"fs": "point"}, keys={"fs": "vs"})
+    assert [(curve.style, curve.key) for curve in made.panels[0].curves] == [
+        ("line", "reno"),
+        ("point", "vs"),
+    ]

@@ -154,7 +154,9 @@ def _notes(panels: Sequence[Panel], missing: int) -> Iterator[str]:
         for note in panel.notes:
             yield note if len(panels) == 1 else f"{panel.title}: {note}"
     if missing:
-        yield f"Outside the axes, but in the table: {text.count(missing, 'value')}."
+        # The table of a dense panel does not have single values.
+        where = "" if any(panel.dense for panel in panels) else ", but in the table"
+        yield f"Outside the axes{where}: {text.count(missing, 'value')}."
 
 
 def _placed(panel: Panel, drawn: upright.Drawn, reference: str) -> PlacedPanel:

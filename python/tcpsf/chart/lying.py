@@ -49,7 +49,7 @@ def draw(
     layout = _Layout(panel=panel, names=names, across=across, styles=styles)
     ticks = list(across.ticks())
     left = max(axes.width(layout.label(name)) for name in names) + 2 * LABEL_LEFT
-    parts, summary = "".join(layout.parts()), escape(upright.summary(panel))
+    parts, summary = "".join(layout.parts()), escape(upright.summary(panel, tabled=width is None))
     return upright.Drawn(
         svg="".join(
             (

@@ -60,9 +60,12 @@ class Mark:
     interval: tuple[float, float] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Curve:
-    """Points of one curve or one group of bars, in columns of equal length."""
+    """Points of one curve or one group of bars, in columns of equal length.
+
+    A curve equals only itself, because columns may be arrays.
+    """
 
     key: str
     """Identity of the curve. Curves with the same key look the same in every panel."""

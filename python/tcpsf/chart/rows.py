@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,7 +12,7 @@ from tcpsf.errors import TcpsfError, nearest
 if TYPE_CHECKING:
     import polars as pl
 
-Rows: TypeAlias = "pl.DataFrame | Mapping[str, Sequence[Any]] | Iterable[Mapping[str, Any]]"
+Rows: TypeAlias = "pl.DataFrame | Mapping[str, Any] | Iterable[Mapping[str, Any]]"
 """A Polars frame, columns by name, or rows that are mappings."""
 
 
@@ -121,9 +121,19 @@ def _chosen(table: pl.DataFrame, names: Names, label: str) -> pl.DataFrame:
             f"`{getattr(names, lacks)}`",
             hint="an interval has two ends",
         )
-    if not len(table):
-        raise TcpsfError("cannot plot: there are no rows", hint="each row is a point")
+    if found["x"].dtype.is_temporal():
+        raise TcpsfError(
+            f"cannot plot the column `{names.x}`: it has {found['x'].dtype}",
+            hint="expected numbers or text; give times in seconds",
+        )
     kept = pl.DataFrame({role: values.alias(role) for role, values in found.items()})
+    kept = kept.drop_nulls("x")
+    if kept["x"].dtype.is_float():
+        kept = kept.filter(pl.col("x").is_finite())
+    if not len(kept):
+        raise TcpsfError(
+            f"cannot plot the column `{names.x}`: it has no values", hint="each row is a point"
+        )
     text = [
         (pl.col(role).cast(pl.String).fill_null("") if role in found else pl.lit(usual)).alias(role)
         for role, usual in (("series", label), ("panel", ""))
@@ -174,9 +184,10 @@ def _curve(rows: pl.DataFrame, label: str, *, style: CurveStyle, key: str) -> Cu
         if role in rows.columns
     }
     categories = not rows["x"].dtype.is_numeric()
-    published = (
-        rows.select("x", "published").drop_nulls().rows() if "published" in rows.columns else []
-    )
+    published = []
+    if "published" in rows.columns:
+        values = pl.col("published").cast(pl.Float64)
+        published = rows.select("x", values).filter(values.is_finite()).rows()
     return Curve(
         key=key,
         label=label,

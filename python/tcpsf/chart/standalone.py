@@ -69,7 +69,7 @@ def document(
     rows = [max(tall[at : at + columns]) for at in range(0, len(panels), columns)]
     below = above + sum(rows)
     legend = list(_legend(shown, width))
-    foot = below + LINE * len(words.notes)
+    foot = below + LINE * len(words.notes) + (8 if words.notes else 0)
     height = foot + LINE * 1.3 * (legend[-1][1] + 1 if legend else 0) + MARGIN
     size = f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
     kind = "plate chart solid" if shown.solid else "plate chart"

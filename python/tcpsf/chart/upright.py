@@ -86,10 +86,11 @@ def draw(
     rooms = (width or room, width or NARROW)
     turned, turned_narrow = (bool(across.names) and axes.crowded(x_ticks, room) for room in rooms)
     parts = "".join(drawing.parts())
+    words = escape(summary(panel, tabled=width is None))
     return Drawn(
         svg="".join(
             (
-                f'<svg class="chart" width="100%" height="{HEIGHT:g}" role="img" aria-label="{escape(summary(panel))}">',
+                f'<svg class="chart" width="100%" height="{HEIGHT:g}" role="img" aria-label="{words}">',
                 *_vertical(y_ticks),
                 '<g class="ticks">',
                 *_horizontal(x_ticks, across, rooms, (turned, turned_narrow), width=width),
@@ -117,12 +118,15 @@ def titled(axis: Axis) -> str:
     return f"{axis.label}, {axis.unit}" if axis.unit else axis.label
 
 
-def summary(panel: Panel) -> str:
-    """Description of a panel in one sentence, for readers who cannot see it."""
-    return (
-        f"{panel.title}: {titled(panel.y)} against {titled(panel.x)}; "
-        f"{', '.join(curve.label for curve in panel.curves)}. The values are in the table below."
-    )
+def summary(panel: Panel, *, tabled: bool) -> str:
+    """Description of a panel in a sentence, for readers who cannot see it.
+
+    ``tabled`` adds that a table with the values follows.
+    """
+    title = f"{panel.title}: " if panel.title else ""
+    curves = ", ".join(curve.label for curve in panel.curves)
+    table = " The values are in the table below." if tabled else ""
+    return f"{title}{titled(panel.y)} against {titled(panel.x)}; {curves}.{table}"
 
 
 def fitted(panels: Sequence[Panel]) -> tuple[axes.AxisScale, axes.AxisScale]:

@@ -1,47 +1,91 @@
 "use strict";
-// Everything that is shown comes from the table below each chart: a row is a place on the horizontal axis.
-for (const figure of document.querySelectorAll("figure")) enliven(figure);
+// A page is complete without this script. It adds readouts, a legend that hides series, zoom and saved values.
+// Values come from the table of a panel, where a row is a place on the horizontal axis.
+// A panel of many points has them in binary form (`dense.py`), and its table is a summary.
+for (const figure of document.querySelectorAll("figure[data-title]")) enliven(figure);
 
 function enliven(figure) {
-  const plot = figure.querySelector(".plot");
+  const off = new Set();
+  const tables = figure.querySelectorAll("table");
+  const panels = [...figure.querySelectorAll(".panel")].map((panel, index) => enlivenPanel(figure, panel, tables[index], off));
+
+  for (const entry of figure.querySelectorAll(".legend [data-series]")) {
+    const series = entry.dataset.series;
+    const button = element("button", "");
+    button.type = "button";
+    button.setAttribute("aria-pressed", "true");
+    button.append(...entry.firstElementChild.childNodes);
+    entry.replaceChildren(button);
+    button.addEventListener("click", () => {
+      const visible = off.delete(series) || !off.add(series);
+      button.setAttribute("aria-pressed", String(visible));
+      for (const part of figure.querySelectorAll(`.chart [data-series="${series}"]`)) part.classList.toggle("off", !visible);
+      for (const panel of panels) panel.refresh();
+    });
+  }
+}
+
+function enlivenPanel(figure, panel, table, off) {
+  const plot = panel.querySelector(".plot");
   const chart = plot.querySelector(".chart");
   const lying = plot.classList.contains("lying"); // categories below each other, values from left to right
-  const guide = document.createElementNS(chart.namespaceURI, "line");
-  const table = figure.querySelector("table");
-  const heads = [...table.tHead.rows[0].cells];
-  const rows = [...table.tBodies[0].rows].filter((row) => row.dataset.x);
-  const off = new Set();
+  const guide = drawn(chart, "line", { class: "guide", hidden: "hidden", [lying ? "x2" : "y2"]: "100%" });
   const readout = element("div", "readout");
+  const axes = plot.dataset.x && { x: scaleOf(plot.dataset.x), y: scaleOf(plot.dataset.y) };
+  const packed = [...panel.querySelectorAll(".packed")];
+  const view = axes ? zoomable(plot, chart, axes, packed.length ? 1e-6 : 1e-3, () => refresh()) : null;
+  const title = figure.querySelectorAll(".panel").length > 1 ? `${figure.dataset.title}, ${panel.dataset.title}` : figure.dataset.title;
+  let source = fromRows(table);
   let shown = -1;
 
-  guide.classList.add("guide");
-  guide.setAttribute("hidden", "hidden");
-  guide.setAttribute(lying ? "x2" : "y2", "100%");
   chart.append(guide);
   readout.hidden = true;
   readout.setAttribute("role", "status");
   plot.append(readout);
   plot.tabIndex = 0;
   plot.setAttribute("role", "group");
-  plot.setAttribute("aria-label", `${figure.dataset.title}. Left and right arrow keys step through the values.`);
+  const zoomKeys = view ? " Plus and minus zoom, 0 shows all." : "";
+  plot.setAttribute("aria-label", `${title}. Left and right arrow keys step through the values.${zoomKeys}`);
+  if (view && (packed.length || source.count >= 30)) panel.querySelector(".above").append(view.buttons(() => place()));
+  if (packed.length) {
+    source.count = 0; // The rows are a summary; the points follow in a moment.
+    Promise.all(packed.map(unpack)).then((curves) => {
+      source = fromPoints(table, curves, axes, off, view);
+      view.redraw = (from, to) => outline(chart, curves, axes.y, from, to);
+      view.apply();
+      figure.dataset.ready = "true";
+    });
+  }
+
+  function place() {
+    return shown < 0 ? null : source.place(shown);
+  }
 
   function show(index) {
-    if (!rows.length) return;
-    shown = Math.max(0, Math.min(index, rows.length - 1));
-    const place = Number(rows[shown].dataset.x);
-    for (const end of lying ? ["y1", "y2"] : ["x1", "x2"]) guide.setAttribute(end, `${place}%`);
+    if (!source.count) return;
+    shown = Math.max(0, Math.min(index, source.count - 1));
+    if (view) view.include(source.place(shown));
+    refresh();
+  }
+
+  function refresh() {
+    if (shown < 0) return;
+    const [from, to] = view ? view.range : [0, 1];
+    const share = (source.place(shown) - from) / (to - from);
+    if (share < -0.001 || share > 1.001) return hide();
+    for (const end of lying ? ["y1", "y2"] : ["x1", "x2"]) guide.setAttribute(end, `${(100 * share).toFixed(2)}%`);
     guide.removeAttribute("hidden");
-    readout.replaceChildren(element("strong", "", `${heads[0].textContent}: ${rows[shown].cells[0].textContent}`));
-    for (const [column, head] of heads.entries()) {
-      const value = rows[shown].cells[column].textContent;
-      if (column === 0 || !value || off.has(head.dataset.series)) continue;
+    const [head, lines] = source.read(shown);
+    readout.replaceChildren(element("strong", "", head));
+    for (const [series, label, value] of lines) {
+      if (!value || off.has(series)) continue;
       const line = element("div", "");
-      const key = figure.querySelector(`.legend [data-series="${head.dataset.series}"] .key`);
-      line.append(key.cloneNode(true), element("span", "", head.textContent), element("span", "value", value));
+      const key = figure.querySelector(`.legend [data-series="${series}"] .key`);
+      line.append(key.cloneNode(true), element("span", "", label), element("span", "value", value));
       readout.append(line);
     }
-    const right = lying || place < 50;
-    readout.style.top = lying ? `${(chart.getBoundingClientRect().height * place) / 100 + 24}px` : "";
+    const right = lying || share < 0.5;
+    readout.style.top = lying ? `${chart.getBoundingClientRect().height * share + 24}px` : "";
     readout.style.left = right ? "auto" : `${chart.getBoundingClientRect().left - plot.getBoundingClientRect().left + 8}px`;
     readout.style.right = right ? "24px" : "auto";
     readout.hidden = false;
@@ -54,62 +98,435 @@ function enliven(figure) {
   }
 
   function follow(event) {
+    if (!source.count) return;
     const box = chart.getBoundingClientRect();
-    const place = lying
-      ? (100 * (event.clientY - box.top)) / box.height
-      : (100 * (event.clientX - box.left)) / box.width;
-    if (place < -4 || place > 104) return hide();
-    const far = rows.map((row) => Math.abs(Number(row.dataset.x) - place));
-    show(far.indexOf(Math.min(...far)));
+    const share = lying ? (event.clientY - box.top) / box.height : (event.clientX - box.left) / box.width;
+    if (share < -0.04 || share > 1.04) return hide();
+    const [from, to] = view ? view.range : [0, 1];
+    shown = source.near(from + Math.max(0, Math.min(share, 1)) * (to - from));
+    refresh();
   }
 
   const keys = {
-    ArrowRight: () => show(shown + 1),
-    ArrowLeft: () => show(shown < 0 ? rows.length - 1 : shown - 1),
-    ArrowDown: () => show(shown + 1),
-    ArrowUp: () => show(shown < 0 ? rows.length - 1 : shown - 1),
+    ArrowRight: () => show(shown < 0 ? 0 : source.next(shown, 1)),
+    ArrowLeft: () => show(shown < 0 ? source.count - 1 : source.next(shown, -1)),
+    ArrowDown: () => show(shown < 0 ? 0 : source.next(shown, 1)),
+    ArrowUp: () => show(shown < 0 ? source.count - 1 : source.next(shown, -1)),
     Home: () => show(0),
-    End: () => show(rows.length - 1),
+    End: () => show(source.count - 1),
     Escape: hide,
+    ...(view && { "+": () => view.zoom(0.5, place()), "=": () => view.zoom(0.5, place()), "-": () => view.zoom(2, place()), 0: () => view.set(0, 1) }),
   };
   plot.addEventListener("pointermove", follow);
   plot.addEventListener("pointerdown", follow);
-  // A finger that is lifted leaves, too: what it asked for stays until it asks elsewhere.
+  // A finger that is lifted leaves, too. The readout stays until the next touch.
   plot.addEventListener("pointerleave", (event) => event.pointerType === "touch" || hide());
   plot.addEventListener("focus", () => shown < 0 && plot.matches(":focus-visible") && show(0));
   plot.addEventListener("blur", hide);
   plot.addEventListener("keydown", (event) => {
+    if (event.target !== plot) return;
     if (!lying && (event.key === "ArrowDown" || event.key === "ArrowUp")) return; // they scroll the page
     if (!keys[event.key] || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
     keys[event.key]();
   });
 
-  for (const entry of figure.querySelectorAll(".legend [data-series]")) {
-    const series = entry.dataset.series;
-    const button = element("button", "");
-    button.type = "button";
-    button.setAttribute("aria-pressed", "true");
-    button.append(...entry.firstElementChild.childNodes);
-    entry.replaceChildren(button);
-    button.addEventListener("click", () => {
-      const visible = off.delete(series) || !off.add(series);
-      button.setAttribute("aria-pressed", String(visible));
-      for (const part of chart.querySelectorAll(`[data-series="${series}"]`)) part.classList.toggle("off", !visible);
-      if (shown >= 0) show(shown);
-    });
-  }
-
   const save = element("button", "save", "Save as CSV");
   save.type = "button";
   save.addEventListener("click", () => {
     const link = element("a", "");
-    link.href = URL.createObjectURL(new Blob([csv(table)], { type: "text/csv" }));
+    link.href = URL.createObjectURL(new Blob([source.csv()], { type: "text/csv" }));
     link.download = `${figure.id}.csv`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   });
   table.parentElement.before(save);
+  return { refresh };
+}
+
+// The values of a table; an index is a row.
+function fromRows(table) {
+  const heads = [...table.tHead.rows[0].cells];
+  const rows = [...table.tBodies[0].rows].filter((row) => row.dataset.x);
+  const place = (index) => Number(rows[index].dataset.x) / 100;
+  return {
+    count: rows.length,
+    place,
+    next: (index, step) => index + step,
+    near(share) {
+      const far = rows.map((_row, index) => Math.abs(place(index) - share));
+      return far.indexOf(Math.min(...far));
+    },
+    read(index) {
+      const cells = rows[index].cells;
+      const lines = heads.slice(1).map((head, column) => [head.dataset.series, head.textContent, cells[column + 1].textContent]);
+      return [`${heads[0].textContent}: ${cells[0].textContent}`, lines];
+    },
+    csv: () => csv(table),
+  };
+}
+
+// The points of dense curves; an index is a point of the first visible curve.
+function fromPoints(table, curves, axes, off, view) {
+  const heads = [...table.tHead.rows[0].cells];
+  const label = heads[0].textContent.replace(/, from$/, "");
+  const labels = curves.map((_curve, series) => heads.find((head) => head.dataset.series === String(series) && "ours" in head.dataset).textContent);
+  const lead = () => curves.find((curve, series) => curve.count && !off.has(String(series))) || curves[0];
+  const at = (curve, share) => {
+    const after = firstNotBelow(curve.x, share);
+    if (curve.style === "step") return curve.x[after] === share ? after : after - 1;
+    return after === curve.count || (after > 0 && share - curve.x[after - 1] < curve.x[after] - share) ? after - 1 : after;
+  };
+  return {
+    get count() {
+      return lead().count;
+    },
+    place: (index) => lead().x[Math.min(index, lead().count - 1)],
+    near: (share) => Math.max(0, at(lead(), share)),
+    next(index, step) {
+      const [from, to] = view.range;
+      const wanted = lead().x[index] + (step * (to - from)) / 100;
+      const found = firstNotBelow(lead().x, wanted);
+      return step > 0 ? Math.max(found, index + 1) : Math.min(found, index - 1);
+    },
+    read(index) {
+      const share = lead().x[Math.min(index, lead().count - 1)];
+      const lines = curves.map((curve, series) => {
+        const found = at(curve, share);
+        if (found < 0 || found >= curve.count || Number.isNaN(curve.values[0][found])) return [String(series), labels[series], ""];
+        const [value, low, high] = curve.values.map((column) => short(column[found]));
+        return [String(series), labels[series], low === undefined ? value : `${value} [${low},${high}]`];
+      });
+      return [`${label}: ${short(stored(axes.x, share))}`, lines];
+    },
+    csv() {
+      const lines = [["series", label, "value", "low", "high"].map(quoted).join(",")];
+      for (const [series, curve] of curves.entries())
+        for (let index = 0; index < curve.count; index += 1) {
+          const x = stored(axes.x, curve.x[index]);
+          const values = curve.values.map((column) => (Number.isNaN(column[index]) ? "" : Number(column[index].toPrecision(7))));
+          lines.push([quoted(labels[series]), x, ...values].join(","));
+        }
+      return `${lines.join("\r\n")}\r\n`;
+    },
+  };
+}
+
+// Points of a curve from their binary form: distances between positions, then columns of values.
+async function unpack(packed) {
+  const bytes = Uint8Array.from(atob(packed.textContent), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const content = await new Response(stream).arrayBuffer();
+  const count = Number(packed.dataset.count);
+  const first = Number(packed.dataset.first);
+  const span = Number(packed.dataset.last) - first;
+  const steps = new Uint32Array(content, 0, count);
+  const x = new Float64Array(count);
+  for (let index = 0, sum = 0; index < count; index += 1) {
+    sum += steps[index];
+    x[index] = first + (span * sum) / 4294967295;
+  }
+  const values = [];
+  for (let column = 0; column < Number(packed.dataset.columns); column += 1) values.push(new Float32Array(content, 4 * count * (column + 1), count));
+  return { count, x, values, style: packed.dataset.style };
+}
+
+// Draw the visible part of dense curves, as `dense.outline` and `dense.band` draw the whole.
+function outline(chart, curves, scale, from, to) {
+  const [width, height] = [1000, chart.height.baseVal.value];
+  const down = (value) => height * (1 - Math.max(-1, Math.min(shareOf(scale, value), 2)));
+  for (const [series, curve] of curves.entries()) {
+    const first = Math.max(0, firstNotBelow(curve.x, from) - 1);
+    const last = Math.min(curve.count, firstNotBelow(curve.x, to) + 1);
+    const across = (index) => (width * (curve.x[index] - from)) / (to - from);
+    for (const path of chart.querySelectorAll(`[data-series="${series}"] path`)) {
+      if (path.classList.contains("band")) path.setAttribute("d", bandPath(curve, first, last, across, down));
+      else if (path.classList.contains("dots")) path.setAttribute("d", dotsPath(curve, first, last, across, down));
+      else path.setAttribute("d", linePath(curve, first, last, across, down));
+    }
+  }
+}
+
+function linePath(curve, first, last, across, down) {
+  const parts = [];
+  let column = null;
+  let open = false;
+  const flush = () => {
+    if (!column) return;
+    const { x, start, least, greatest, end, right } = column;
+    parts.push(`${open ? "L" : "M"}${x} ${start}`, `L${x} ${least}`, `L${x} ${greatest}`, `L${right} ${end}`);
+    open = true;
+    column = null;
+  };
+  const add = (x, y) => {
+    const at = Math.floor(x);
+    if (column && column.at !== at) flush();
+    if (!column) column = { at, x: x.toFixed(1), start: y, least: y, greatest: y };
+    column.least = Math.min(column.least, y);
+    column.greatest = Math.max(column.greatest, y);
+    column.end = y;
+    column.right = x.toFixed(1);
+  };
+  for (let index = first, before = NaN; index < last; index += 1) {
+    const y = Number(down(curve.values[0][index]).toFixed(1));
+    if (Number.isNaN(y)) {
+      flush();
+      open = false;
+    } else {
+      if (curve.style === "step" && !Number.isNaN(before)) add(across(index), before);
+      add(across(index), y);
+    }
+    before = y;
+  }
+  flush();
+  return parts.join("");
+}
+
+function bandPath(curve, first, last, across, down) {
+  const parts = [];
+  let highs = [];
+  let lows = [];
+  const flush = () => {
+    if (highs.length) parts.push(`M${[...highs, ...lows.reverse()].map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}Z`);
+    [highs, lows] = [[], []];
+  };
+  const add = (x, high, low) => {
+    const end = highs.at(-1);
+    if (end && Math.floor(end[0]) === Math.floor(x)) {
+      end[1] = Math.min(end[1], high);
+      lows.at(-1)[1] = Math.max(lows.at(-1)[1], low);
+    } else {
+      highs.push([x, high]);
+      lows.push([x, low]);
+    }
+  };
+  for (let index = first; index < last; index += 1) {
+    const [low, high] = [down(curve.values[1][index]), down(curve.values[2][index])];
+    if (Number.isNaN(low) || Number.isNaN(high)) flush();
+    else {
+      if (curve.style === "step" && highs.length) add(across(index), highs.at(-1)[1], lows.at(-1)[1]);
+      add(across(index), high, low);
+    }
+  }
+  flush();
+  return parts.join("");
+}
+
+function dotsPath(curve, first, last, across, down) {
+  const dots = new Set();
+  for (let index = first; index < last; index += 1) {
+    const [x, y] = [across(index), down(curve.values[0][index])];
+    if (x >= 0 && x <= 1000 && !Number.isNaN(y)) dots.add(`M${2 * Math.round(x / 2)} ${2 * Math.round(y / 2)}h0`);
+  }
+  return [...dots].join("");
+}
+
+// The visible part of the horizontal axis, as shares of the whole, and how a reader changes it.
+function zoomable(plot, chart, axes, least, changed) {
+  const ticks = chart.querySelector(".ticks");
+  const original = [...ticks.childNodes];
+  const stage = chart.querySelector(".stage");
+  const marks = plot.classList.contains("dense") ? [...stage.querySelectorAll("use")].map((mark) => [mark, parseFloat(mark.getAttribute("x")) / 100]) : [];
+  const selected = element("div", "selected");
+  const fingers = new Map();
+  let whole = null;
+  let drag = null;
+  const view = { range: [0, 1], redraw: null, set, zoom, include, apply, buttons };
+
+  function set(from, to) {
+    const wide = Math.max(least, Math.min(to - from, 1));
+    const start = Math.max(0, Math.min(from, 1 - wide));
+    view.range = wide === 1 ? [0, 1] : [start, start + wide];
+    apply();
+    changed();
+  }
+
+  function zoom(factor, around) {
+    const [from, to] = view.range;
+    const middle = around === null ? (from + to) / 2 : around;
+    set(middle - (middle - from) * factor, middle + (to - middle) * factor);
+  }
+
+  function include(place) {
+    const [from, to] = view.range;
+    if (place < from || place > to) set(place - (to - from) / 2, place + (to - from) / 2);
+  }
+
+  function apply() {
+    const [from, to] = view.range;
+    const zoomed = to - from < 1;
+    plot.classList.toggle("zoomed", zoomed);
+    if (whole) whole.disabled = !zoomed;
+    if (view.redraw) {
+      view.redraw(from, to);
+      for (const [mark, share] of marks) mark.setAttribute("x", `${(100 * (share - from)) / (to - from)}%`);
+    } else {
+      stage.setAttribute("x", `${(-100 * from) / (to - from)}%`);
+      stage.setAttribute("width", `${100 / (to - from)}%`);
+    }
+    ticks.replaceChildren(...(zoomed ? newTicks(chart, axes.x, from, to) : original));
+  }
+
+  function buttons(place) {
+    const group = element("div", "zoom");
+    const made = [
+      ["+", "Zoom in", () => zoom(0.5, place())],
+      ["−", "Zoom out", () => zoom(2, place())],
+      ["All", "Show the whole axis", () => set(0, 1)],
+    ].map(([sign, name, act]) => {
+      const button = element("button", "", sign);
+      button.type = "button";
+      button.title = name;
+      button.setAttribute("aria-label", name);
+      button.addEventListener("click", act);
+      return button;
+    });
+    whole = made[2];
+    whole.disabled = true;
+    group.append(...made);
+    return group;
+  }
+
+  function share(clientX) {
+    const box = chart.getBoundingClientRect();
+    const [from, to] = view.range;
+    return from + Math.max(0, Math.min((clientX - box.left) / box.width, 1)) * (to - from);
+  }
+
+  plot.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey) return; // the wheel alone scrolls the page
+    event.preventDefault();
+    zoom(Math.exp(Math.max(-1, Math.min(event.deltaY / 100, 1))), share(event.clientX));
+  }, { passive: false });
+  plot.addEventListener("dblclick", () => set(0, 1));
+  plot.addEventListener("pointerdown", (event) => {
+    if (event.pointerType === "touch") {
+      fingers.set(event.pointerId, event.clientX);
+      drag = { range: view.range, fingers: [...fingers.values()] };
+    } else if (event.button === 0) drag = { start: event.clientX };
+  });
+  plot.addEventListener("pointermove", (event) => {
+    if (!drag) return;
+    const box = chart.getBoundingClientRect();
+    if (event.pointerType === "touch") return moved(event, box);
+    const [left, right] = [drag.start, event.clientX].sort((one, other) => one - other);
+    if (right - left < 8) return;
+    if (!selected.isConnected) {
+      plot.append(selected);
+      plot.setPointerCapture(event.pointerId);
+    }
+    const ends = [left, right].map((end) => Math.max(box.left, Math.min(end, box.right)));
+    selected.style.left = `${ends[0] - plot.getBoundingClientRect().left}px`;
+    selected.style.width = `${ends[1] - ends[0]}px`;
+    selected.style.top = `${box.top - plot.getBoundingClientRect().top}px`;
+    selected.style.height = `${chart.height.baseVal.value}px`;
+  });
+  const stop = (event) => {
+    fingers.delete(event.pointerId);
+    if (drag && selected.isConnected && event.type === "pointerup") set(...[drag.start, event.clientX].map(share).sort((one, other) => one - other));
+    selected.remove();
+    drag = fingers.size ? { range: view.range, fingers: [...fingers.values()] } : null;
+  };
+  plot.addEventListener("pointerup", stop);
+  plot.addEventListener("pointercancel", stop);
+
+  // Two fingers keep their places on the axis; one finger moves the visible part.
+  function moved(event, box) {
+    if (!fingers.has(event.pointerId)) return;
+    fingers.set(event.pointerId, event.clientX);
+    const [from, to] = drag.range;
+    const before = drag.fingers.map((x) => from + ((x - box.left) / box.width) * (to - from));
+    const now = [...fingers.values()].map((x) => (x - box.left) / box.width);
+    if (now.length === 1 && to - from < 1) return set(before[0] - now[0] * (to - from), before[0] + (1 - now[0]) * (to - from));
+    if (now.length !== 2 || Math.abs(now[1] - now[0]) < 0.02) return;
+    const wide = Math.abs((before[1] - before[0]) / (now[1] - now[0]));
+    set(before[0] - now[0] * wide, before[0] + (1 - now[0]) * wide);
+  }
+  return view;
+}
+
+function newTicks(chart, scale, from, to) {
+  const [low, high] = [valueAt(scale, from), valueAt(scale, to)];
+  const room = chart.getBoundingClientRect().width;
+  const height = chart.height.baseVal.value;
+  const made = [drawn(chart, "line", { class: "axis", x2: "100%", y1: height, y2: height })];
+  for (const [value, text] of tickValues(scale, low, high, Math.max(2, Math.floor(room / 90)))) {
+    const x = `${(100 * (shareOf(scale, value) - from)) / (to - from)}%`;
+    made.push(drawn(chart, "line", { class: "mark", x1: x, x2: x, y1: height, y2: height + 5 }));
+    const label = drawn(chart, "text", { class: "tick", x, y: height + 18, "text-anchor": "middle" });
+    label.textContent = text;
+    made.push(label);
+  }
+  return made;
+}
+
+function tickValues(scale, low, high, count) {
+  if (scale.log && high / low >= 10) {
+    const exponents = [];
+    for (let exponent = Math.ceil(Math.log10(low) - 1e-9); 10 ** exponent <= high * (1 + 1e-9); exponent += 1) exponents.push(exponent);
+    const every = Math.ceil(exponents.length / count);
+    const digits = exponents.length * 3 <= count ? [1, 2, 5] : [1];
+    return exponents
+      .filter((_exponent, index) => index % every === 0)
+      .flatMap((exponent) => digits.map((digit) => Number(`${digit}e${exponent}`)))
+      .filter((value) => value <= high)
+      .map((value) => [value, short(value)]);
+  }
+  const wanted = (high - low) / count;
+  const power = 10 ** Math.floor(Math.log10(wanted));
+  const step = power * [1, 2, 5, 10].find((digit) => digit * power >= wanted * 0.999);
+  const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  const found = [];
+  for (let index = Math.ceil(low / step - 1e-9); index * step <= high + step * 1e-9; index += 1) found.push([index * step, decimals > 12 ? short(index * step) : grouped((index * step).toFixed(decimals))]);
+  return found;
+}
+
+function scaleOf(text) {
+  const [kind, low, high] = text.split(" ");
+  return { log: kind === "log", low: Number(low), high: Number(high) };
+}
+
+function valueAt({ log, low, high }, share) {
+  return log ? low * (high / low) ** share : low + share * (high - low);
+}
+
+// Value of a packed position, rounded to the precision of the binary form.
+function stored(scale, share) {
+  const value = valueAt(scale, share);
+  if (scale.log) return Number(value.toPrecision(7));
+  const decimals = Math.max(0, Math.min(7 - Math.floor(Math.log10(scale.high - scale.low)), 20));
+  return Number(value.toFixed(decimals));
+}
+
+function shareOf({ log, low, high }, value) {
+  if (!log) return (value - low) / (high - low);
+  return value > 0 || Number.isNaN(value) ? Math.log(value / low) / Math.log(high / low) : -Infinity;
+}
+
+// Index of the first number of an ascending array that is not below a limit.
+function firstNotBelow(numbers, limit) {
+  let [low, high] = [0, numbers.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (numbers[middle] < limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+// Text of a number with up to six significant digits.
+function short(value) {
+  const [digits, exponent] = value.toPrecision(6).replace(/\.?0+(e|$)/, "$1").split("e");
+  if (exponent === undefined) return grouped(digits.includes(".") || !/0$/.test(digits) ? digits : String(Number(value.toPrecision(6))));
+  const power = `10${[...String(Number(exponent))].map((letter) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[letter] || "⁻").join("")}`;
+  return digits === "1" ? power : `${digits.replace("-", "−")}·${power}`;
+}
+
+// Text of a number with separated thousands from 10 000 on.
+function grouped(text) {
+  const [whole, rest] = text.replace("-", "−").split(".");
+  const apart = whole.replace("−", "").length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") : whole;
+  return rest === undefined ? apart : `${apart}.${rest}`;
 }
 
 // A column of ours becomes three: the value and the ends of its interval, unrounded.
@@ -125,12 +542,22 @@ function csv(table) {
       return "ours" in head.dataset ? [value, low, high] : [value];
     })
   );
-  return lines.map((cells) => cells.map((cell) => `"${cell.replaceAll('"', '""')}"`).join(",") + "\r\n").join("");
+  return lines.map((cells) => cells.map(quoted).join(",") + "\r\n").join("");
+}
+
+function quoted(cell) {
+  return `"${cell.replaceAll('"', '""')}"`;
 }
 
 function element(tag, className, text) {
   const made = document.createElement(tag);
   made.className = className;
   if (text) made.textContent = text;
+  return made;
+}
+
+function drawn(chart, tag, attributes) {
+  const made = document.createElementNS(chart.namespaceURI, tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   return made;
 }
