@@ -296,14 +296,14 @@ def results_of(
     runs: int,
     workers: int | None = None,
     progress: Callable[[Progress], None] | None = None,
-    ahead: int = AHEAD,
+    ahead: int | None = None,
 ) -> Generator[R]:
     """Make all runs with ``workers`` threads, and yield their results in the order of ``jobs``.
 
     ``runs`` is the number of jobs. A job is taken from ``jobs`` only shortly before it starts, so
-    that any number of jobs needs little memory. At most ``ahead`` jobs, beyond the workers, start
-    before the earliest one is used. The first error, or Ctrl-C, stops the other runs and is raised.
-    The caller must close the generator if it does not use all results.
+    that any number of jobs needs little memory. At most ``ahead`` jobs (default: `AHEAD`), beyond
+    the workers, start before the earliest one is used. The first error, or Ctrl-C, stops the other
+    runs and is raised. The caller must close the generator if it does not use all results.
     """
     wanted = min(_checked_workers(workers), max(runs, 1))
     crew = _Crew(runs=runs)
@@ -317,7 +317,7 @@ def results_of(
                 pool.submit(crew.make, number, job) for number, job in islice(numbered, most)
             )
 
-        start(wanted + ahead)
+        start(wanted + (AHEAD if ahead is None else ahead))
         while waiting:
             _watch(waiting, crew, progress)
             while waiting and waiting[0].done():

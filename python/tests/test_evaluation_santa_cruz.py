@@ -456,6 +456,6 @@ def test_where_slow_start_ends() -> None:
 
 @pytest.mark.parametrize("value", ["0B", "2GB"])
 def test_a_threshold_out_of_range(value: str) -> None:
-    scenario = paper.basic(sender=paper.RENO.sender).with_value("tcp.ssthresh_initial", value)
+    scenario = paper.basic(sender=paper.RENO.sender)
     with pytest.raises(ScenarioError, match="ssthresh_initial: must be from 1 B to 1 GiB"):
-        run(scenario, seed=1)
+        scenario.with_value("tcp.ssthresh_initial", value)

@@ -23,7 +23,7 @@ from tcpsf.live.experiment import Experiment, Kernel
 from tcpsf.live.experiment_result import DOCUMENTED, Live
 from tcpsf.live.sessions import Browsing
 from tcpsf.papers import smart_framing as paper
-from tcpsf.scenario import LinearLoss, PacketLoss
+from tcpsf.scenario import BurstLoss, LinearLoss, PacketLoss
 
 SENDERS = tuple(variant.sender for variant in paper.VARIANTS)
 LATENCY_MS = 20
@@ -244,8 +244,9 @@ def test_what_the_proxy_refuses_is_told() -> None:
 
 
 def test_what_the_link_refuses_is_told() -> None:
-    with pytest.raises(TcpsfError, match=r"behind `tcpsf link` failed: .*--down-loss 1\.5"):
-        measure(replace(LOSSY, loss=PacketLoss(probability=1.5)), progress=lambda _share: None)
+    short = BurstLoss(probability=0.01, run=0.5)
+    with pytest.raises(TcpsfError, match=r"behind `tcpsf link` failed: .*--down-loss-burst"):
+        measure(replace(LOSSY, loss=short), progress=lambda _share: None)
 
 
 @pytest.mark.parametrize("experiment", ["LOSSY", "KERNEL", "PROXY"])

@@ -103,8 +103,8 @@ def test_runs_of_different_scenarios_have_no_summary(both: Scenario) -> None:
 
 
 def test_html_has_the_cells_of_the_text_with_escaped_names(both: Scenario) -> None:
-    named = both.with_value("link.there.name", "<b>&").with_value("workload.web.of", "<b>&")
-    result = run(named.with_value("samples", None).with_value("name", "<script>"), seed=1)
+    names = {"workload.web.of": "<b>&", "link.there.name": "<b>&", "name": "<script>"}
+    result = run(both.with_values({**names, "samples": None}), seed=1)
     html = result._repr_html_()
     assert "<script>" not in html
     found = Tables(html)

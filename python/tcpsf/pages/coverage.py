@@ -20,8 +20,9 @@ from typing import Any
 
 import click
 
-from tcpsf import _core, text
+from tcpsf import text
 from tcpsf.cli.app import app
+from tcpsf.errors import ScenarioError
 from tcpsf.evaluation.data import OWN, Report
 from tcpsf.evaluation.evaluate import evaluate
 from tcpsf.papers.smart_framing import web_scenario
@@ -162,8 +163,8 @@ def _is_option(value: str) -> bool:
 
 def _is_sender(name: str) -> bool:
     try:
-        _core.Simulation(web_scenario(sender=name, duration="1s").to_json(), seed=1)
-    except ValueError:
+        web_scenario(sender=name, duration="1s")
+    except ScenarioError:
         return False
     return True
 

@@ -13,7 +13,7 @@ import functools
 import math
 import re
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from tcpsf import _core
@@ -31,10 +31,13 @@ class Key:
     """The type with its annotations."""
     type: Any
     """The type without annotations."""
+    wanted: _Declared
     required: bool
     default: Any
     doc: Doc
     quantity: Quantity | None
+    valid_types: frozenset[type]
+    """Types of which every value is valid."""
 
     def meaning(self) -> str | None:
         """Return the meaning of the key for a hint; ``None`` if it has no text."""
@@ -65,18 +68,31 @@ def keys_of(cls: type) -> dict[str, Key]:
             field=field.name,
             declared=hints[field.name],
             type=declared.type,
+            wanted=declared,
             required=required,
             default=None if required else default,
             doc=declared.doc or Doc(""),
             quantity=declared.quantity,
+            valid_types=frozenset(_valid_types(declared)),
         )
     return keys
+
+
+def _valid_types(declared: _Declared) -> Iterator[type]:
+    if declared.is_union:
+        for part in declared.parts:
+            yield from _valid_types(part)
+    elif declared.is_table or (declared.type in (str, int, bool) and declared.quantity is None):
+        yield declared.type
+
+
+_SCALARS = frozenset((str, int, float, bool))
 
 
 def encode(value: object) -> Any:
     """Convert a scenario object to dicts, lists and scalars, without absent keys."""
     if isinstance(value, tuple | list | range):
-        return [encode(item) for item in value]
+        return [item if type(item) in _SCALARS else encode(item) for item in value]
     if isinstance(value, Mapping):
         return {name: encode(content) for name, content in value.items()}
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
@@ -85,7 +101,9 @@ def encode(value: object) -> Any:
     table: dict[str, Any] = {} if kind is None else {"kind": kind}
     for key in keys_of(type(value)).values():
         content = getattr(value, key.field)
-        if content is not None and not (content == () and key.default == ()):
+        if type(content) in _SCALARS:
+            table[key.name] = content
+        elif content is not None and not (content == () and key.default == ()):
             table[key.name] = encode(content)
     return table
 
@@ -95,18 +113,26 @@ def decode(declared: Any, value: object, path: str = "") -> Any:
 
     ``path`` is the key path for error messages.
     """
+    return _decode(_unwrap(declared), value, path)
+
+
+def decode_key(key: Key, value: object, path: str) -> Any:
+    """Build the value of a key, as `decode` does."""
+    return _decode(key.wanted, value, path)
+
+
+def _decode(wanted: _Declared, value: object, path: str) -> Any:
     value = _plain(value)
-    wanted = _unwrap(declared)
     if wanted.type is Any:
         return value
     if wanted.origin is Mapping:
         return dict(_table(value, path))
-    if wanted.origin in (Union, types.UnionType):
-        return _decode_union(wanted.type, value, path)
+    if wanted.is_union:
+        return _decode_union(wanted, value, path)
     if wanted.origin is Literal:
         return _decode_choice(wanted.arguments, value, path)
     if wanted.origin is tuple:
-        return _decode_list(wanted.arguments, value, path)
+        return _decode_list(wanted, value, path)
     if wanted.is_table:
         if type(value) is wanted.type:
             return value
@@ -174,6 +200,9 @@ class _Declared(NamedTuple):
     type: Any
     origin: Any
     arguments: tuple[Any, ...]
+    parts: tuple[_Declared, ...]
+    """The options of a union without ``None``, or the types of the entries of a list."""
+    is_union: bool
     is_table: bool
     doc: Doc | None
     quantity: Quantity | None
@@ -190,12 +219,20 @@ def _unwrap(declared: Any) -> _Declared:
         extras += more
     origin, arguments = get_origin(declared), get_args(declared)
     quantities = [extra for extra in extras if isinstance(extra, Quantity)]
-    if origin in (Union, types.UnionType):
-        quantities += filter(None, (_unwrap(part).quantity for part in arguments))
+    is_union = origin in (Union, types.UnionType)
+    parts = (
+        tuple(_unwrap(part) for part in arguments if part not in (type(None), Ellipsis))
+        if is_union or origin is tuple
+        else ()
+    )
+    if is_union:
+        quantities += filter(None, (part.quantity for part in parts))
     return _Declared(
         type=declared,
         origin=origin,
         arguments=arguments,
+        parts=parts,
+        is_union=is_union,
         is_table=isinstance(declared, type) and dataclasses.is_dataclass(declared),
         doc=next((extra for extra in extras if isinstance(extra, Doc)), None),
         quantity=next(iter(quantities), None),
@@ -203,12 +240,12 @@ def _unwrap(declared: Any) -> _Declared:
     )
 
 
-def _decode_union(declared: Any, value: object, path: str) -> Any:
-    options = [part for part in get_args(declared) if part is not type(None)]
-    if value is None and len(options) < len(get_args(declared)):
+def _decode_union(wanted: _Declared, value: object, path: str) -> Any:
+    if value is None and type(None) in wanted.arguments:
         return None
-    if len(options) == 1:
-        return decode(options[0], value, path)
+    if len(wanted.parts) == 1:
+        return _decode(wanted.parts[0], value, path)
+    options = [part.type for part in wanted.parts]
     if type(value) in options:
         return value
     table = _table(value, path)
@@ -237,25 +274,27 @@ def _decode_table(cls: type, value: object, path: str) -> Any:
     for key in keys.values():
         where = f"{path}.{key.name}" if path else key.name
         if key.name in table:
-            fields[key.field] = decode(key.declared, table[key.name], where)
+            fields[key.field] = _decode(key.wanted, table[key.name], where)
         elif key.required:
             raise ScenarioError(f"missing key `{where}`", hint=_hint_for(key))
     return cls(**fields)
 
 
-def _decode_list(items: tuple[Any, ...], value: object, path: str) -> tuple[Any, ...]:
+def _decode_list(wanted: _Declared, value: object, path: str) -> tuple[Any, ...]:
     if not isinstance(value, Sequence) or isinstance(value, str):
         raise ScenarioError(
             f"{path}: `{_shown(value)}` is not a list", hint="lists are written `[a, b]`"
         )
-    if len(items) == 2 and items[1] is Ellipsis:
-        if items[0] in (int, str) and all(type(item) is items[0] for item in value):
+    items = wanted.parts
+    if Ellipsis in wanted.arguments:
+        kind = items[0].type
+        if kind in (int, str) and all(type(item) is kind for item in value):
             return tuple(value)  # lists of sizes can be long
-        return tuple(decode(items[0], item, f"{path}[{i}]") for i, item in enumerate(value))
+        return tuple(_decode(items[0], item, f"{path}[{i}]") for i, item in enumerate(value))
     if len(items) != len(value):
         raise ScenarioError(f"{path}: expected {len(items)} entries, got {len(value)}")
     return tuple(
-        decode(item, part, f"{path}[{i}]")
+        _decode(item, part, f"{path}[{i}]")
         for i, (item, part) in enumerate(zip(items, value, strict=True))
     )
 

@@ -28,10 +28,10 @@ class ScenarioPart:
         cls: type = type(self)
         for key in codec.keys_of(cls).values():
             given = getattr(self, key.field)
-            if given is key.default and not key.required:
+            if type(given) in key.valid_types or (given is key.default and not key.required):
                 continue
             try:
-                value = codec.decode(key.declared, given, self._path_of(key.name))
+                value = codec.decode_key(key, given, self._path_of(key.name))
             except ScenarioError as error:
                 raise ScenarioError(str(error), hint=error.hint or key.meaning()) from None
             if value is not given:
