@@ -94,12 +94,7 @@ def to_parquet(summary: RunSummary, *, point: str, seed: int) -> bytes:
             for name, data in summary.watched.items()
         ),
     ]
-    columns = {
-        name: [row.get(name) for row in rows] for name in schema() if name not in ("point", "seed")
-    }
-    frame = pl.DataFrame(
-        {"point": [point] * len(rows), "seed": [seed] * len(rows), **columns}, schema=schema()
-    )
+    frame = pl.DataFrame([{"point": point, "seed": seed, **row} for row in rows], schema=schema())
     content = io.BytesIO()
     frame.write_parquet(
         content, statistics=False, metadata={_DIGEST: _digest(rows, point=point, seed=seed)}
