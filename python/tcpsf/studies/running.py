@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from types import MappingProxyType
 
 from tcpsf.errors import StudyError, nearest
 from tcpsf.measurements import MEASURES, Arm, Measurement, Selection, measurements
@@ -31,6 +33,9 @@ from tcpsf.studies.tasks import TaskExecutor, job, run_tasks
 from tcpsf.summary import RunSummary
 
 Cell = tuple[StudyPoint, ...]
+
+NOTHING_NEW: Mapping[RunKey, RunSummary | None] = MappingProxyType({})
+"""The argument of `StudyRuns.arms` that reads all runs from the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +115,17 @@ class StudyRuns:
         """Return the names of all files of runs in the store, of any study."""
         return self._stored
 
+    def count(self) -> int:
+        """Return the number of the study's stored runs."""
+        points = set(self.plan.digests)
+        return sum(name.partition("-")[0] in points for name in self._stored)
+
+    def may_be_complete(self) -> bool:
+        """Return whether the first round of each cell is stored."""
+        runs = self.plan.study.runs
+        first = runs.until.batch if runs.until else runs.count
+        return not any(True for cell in self.plan.cells() for _ in self.missing(cell, first))
+
     def is_valid(self, name: str) -> bool:
         """Return whether the file of a run is not damaged."""
         point, _, seed = name.removesuffix(SUFFIX).rpartition("-")
@@ -132,26 +148,36 @@ class StudyRuns:
                     yield point, key
 
     def made(self, key: RunKey) -> None:
-        """Note that a run was simulated, so that its file is not damaged."""
+        """Note that a run was simulated and stored."""
         self._damaged.discard(key.file)
+        self._stored.add(key.file)
 
-    def arms(self, cell: Cell, runs: int) -> list[Arm] | None:
-        """Return the runs of each point of a cell; ``None`` if one is missing or damaged."""
+    def arms(
+        self, cell: Cell, runs: int, new: Mapping[RunKey, RunSummary | None] = NOTHING_NEW
+    ) -> list[Arm] | None:
+        """Return the runs of each point of a cell; ``None`` if one is missing or damaged.
+
+        Runs that are not in ``new`` are read from the store.
+        """
         arms = []
         for point in cell:
-            loaded = self._loaded(point, runs)
+            loaded = self._loaded(point, runs, new)
             if loaded is None:
                 return None
             arms.append(Arm(loaded))
         return arms
 
-    def _loaded(self, point: StudyPoint, runs: int) -> list[RunSummary] | None:
+    def _loaded(
+        self, point: StudyPoint, runs: int, new: Mapping[RunKey, RunSummary | None]
+    ) -> list[RunSummary] | None:
         # Measurements need the names in the scenario only, which all points share.
         scenario = self.plan.study.scenario
         first, loaded = self.plan.study.runs.seed, []
         for seed in range(first, first + runs):
             key = self.plan.key(point, seed)
-            summary = self._store.load(key, scenario=scenario) if self.has(key) else None
+            summary = new.get(key)
+            if summary is None and self.has(key):
+                summary = self._store.load(key, scenario=scenario)
             if summary is None:
                 self._damaged.add(key.file)
                 self._stored.discard(key.file)
@@ -242,56 +268,89 @@ def half_width(rule: StoppingRule, value: float) -> float:
 def simulate_missing(
     runs: StudyRuns,
     *,
+    complete: Callable[[Cell, Extent, Sequence[Arm]], None],
     shard: Shard = WHOLE,
     workers: int | None = None,
     executor: TaskExecutor | None = None,
     progress: Callable[[Progress], None] | None = None,
     found: Callable[[int, int], None] = lambda _there, _missing: None,
-) -> None:
+) -> bool:
     """Simulate the runs of a part of a study that the store does not have.
 
-    ``found`` is called at the begin of each round, with the number of stored runs of its cells and
-    the number of missing ones.
+    ``complete`` is called for each cell that needs no more runs. ``found`` is called at the begin of
+    each round, with the number of stored runs of its cells and the number of missing ones. Returns
+    whether all cells are complete, which they are not if files of runs are damaged.
     """
     rule = runs.plan.study.runs.until
     open_cells = shard.cells(runs.plan)
     for total in rounds(rule) if rule else [runs.plan.study.runs.count]:
-        wanted = [each for cell in open_cells for each in runs.missing(cell, total)]
+        missing = [list(runs.missing(cell, total)) for cell in open_cells]
+        wanted = list(chain.from_iterable(missing))
         found(total * sum(map(len, open_cells)) - len(wanted), len(wanted))
-        _simulate(runs, wanted, workers=workers, executor=executor, progress=progress)
-        for _, key in wanted:
-            runs.made(key)
+        left = []
+        with contextlib.closing(
+            _simulated(runs, wanted, workers=workers, executor=executor, progress=progress)
+        ) as simulated:
+            for cell, lacking in zip(open_cells, missing, strict=True):
+                new = {key: next(simulated) for _, key in lacking}
+                arms = runs.arms(cell, total, new)
+                extent = arms and _extent_after(runs.plan.study, arms, total)
+                if arms and extent:
+                    complete(cell, extent, arms)
+                else:
+                    left.append(cell)
         runs.update()
-        if rule is None:
-            return
-        open_cells = [cell for cell in open_cells if not _is_complete(runs, cell, total)]
+        open_cells = left
         if not open_cells:
-            return
+            return True
+    return False
 
 
-def _is_complete(runs: StudyRuns, cell: Cell, total: int) -> bool:
-    arms = runs.arms(cell, total)
-    rule = runs.plan.study.runs.until
-    return arms is not None and rule is not None and is_narrow(runs.plan.study, arms, rule)
+def _extent_after(study: Study, arms: Sequence[Arm], total: int) -> Extent | None:
+    """Return the extent of a cell with ``total`` runs; ``None`` if it needs more."""
+    rule = study.runs.until
+    if rule is None:
+        return Extent(total, "count")
+    if is_narrow(study, arms, rule):
+        return Extent(total, "width")
+    return Extent(total, "maximum") if total == rule.maximum else None
 
 
-def _simulate(
+def _simulated(
     runs: StudyRuns,
     wanted: Sequence[tuple[StudyPoint, RunKey]],
     *,
     workers: int | None,
     executor: TaskExecutor | None,
     progress: Callable[[Progress], None] | None,
-) -> None:
-    plan, storage, rows = runs.plan, runs.storage, runs.plan.study.keep.rows
+) -> Generator[RunSummary | None]:
+    """Simulate and store runs, and yield them in order; ``None`` if another process has the run."""
+    plan, rows = runs.plan, runs.plan.study.keep.rows
     if executor is None:
-        jobs = (job(key, plan.scenario(point), storage, rows=rows) for point, key in wanted)
+        jobs = (job(key, plan.scenario(point), runs.storage, rows=rows) for point, key in wanted)
         with contextlib.closing(
             results_of(jobs, runs=len(wanted), workers=workers, progress=progress)
         ) as results:
-            for _ in results:
-                pass
+            for (_, key), summary in zip(wanted, results, strict=True):
+                runs.made(key)
+                yield summary
         return
+    _simulate_elsewhere(runs, wanted, executor=executor, workers=workers, progress=progress)
+    for _, key in wanted:
+        runs.made(key)
+        yield None
+
+
+def _simulate_elsewhere(
+    runs: StudyRuns,
+    wanted: Sequence[tuple[StudyPoint, RunKey]],
+    *,
+    executor: TaskExecutor,
+    workers: int | None,
+    progress: Callable[[Progress], None] | None,
+) -> None:
+    """Simulate runs with an executor, and store the files that it returns."""
+    plan, rows = runs.plan, runs.plan.study.keep.rows
     scenarios: Iterator[tuple[RunKey, Scenario]] = (
         (key, plan.scenario(point)) for point, key in wanted
     )
@@ -310,6 +369,6 @@ def _simulate(
         for result in finished_tasks:
             # The sums come last, so that a run with sums is complete.
             for name in sorted(result.files, key=lambda name: name.startswith(f"{RUNS}/")):
-                storage.write(name, result.files[name])
+                runs.storage.write(name, result.files[name])
             finished += sum(name.startswith(f"{RUNS}/") for name in result.files)
             report()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tcpsf.result import Batch, Provenance
 from tcpsf.storage import Storage
 from tcpsf.store import RunKey, Store, StoringFold
+from tcpsf.summary import RunSummary
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,11 +34,14 @@ class StudyFold:
         if self._rows is not None:
             self._rows.append(batch.flows)
 
-    def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> None:
-        """Store the run. The sums are written last, so that a run with sums is complete."""
+    def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> RunSummary:
+        """Store the run and return its sums.
+
+        The file of sums is written last, so that a run with sums is complete.
+        """
         if self._rows is not None:
             self._storage.write(f"{ROWS}/{self._key.file}", self._rows_file())
-        self._sums.finish(links=links, provenance=provenance)
+        return self._sums.finish(links=links, provenance=provenance)
 
     def _rows_file(self) -> bytes:
         import polars as pl

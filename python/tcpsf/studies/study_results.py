@@ -89,20 +89,16 @@ def selection_of(study: Study) -> Selection:
 
 def results_of(runs: StudyRuns) -> StudyResults:
     """Return the results of all complete cells, from the store if it has them for these runs."""
-    plan = runs.plan
     stored = stored_results(runs)
     if stored is not None:
-        complete = stored["number"].n_unique()
-        return StudyResults(plan.study, stored, len(plan.points), complete)
-    rows = _Rows(plan)
-    complete = 0
-    for cell in plan.cells():
+        return stored
+    rows = ResultRows(runs.plan)
+    for cell in runs.plan.cells():
         extent = runs.extent(cell)
         arms = runs.arms(cell, extent.runs) if extent.stopped else None
         if arms is not None:
-            complete += len(cell)
             rows.add(cell, extent, arms)
-    return StudyResults(plan.study, _adjusted(rows.frame(), plan.study), len(plan.points), complete)
+    return rows.results()
 
 
 def write_results(runs: StudyRuns, results: StudyResults) -> None:
@@ -118,8 +114,11 @@ def _inputs(runs: StudyRuns) -> str:
     return digest(sorted(name for name in runs.names() if name.partition("-")[0] in points))
 
 
-def stored_results(runs: StudyRuns) -> pl.DataFrame | None:
-    """Return the results in the store, if they are of the runs that it has now."""
+def stored_results(runs: StudyRuns) -> StudyResults | None:
+    """Return the results in the store, if they are of the runs that it has now.
+
+    The results of all points are stored only, so that the study is complete.
+    """
     import polars as pl
 
     content = runs.storage.read(f"{runs.plan.folder}/{_RESULTS}")
@@ -128,12 +127,14 @@ def stored_results(runs: StudyRuns) -> pl.DataFrame | None:
     try:
         if pl.read_parquet_metadata(io.BytesIO(content)).get(_RUNS) != _inputs(runs):
             return None
-        return pl.read_parquet(io.BytesIO(content))
+        frame = pl.read_parquet(io.BytesIO(content))
     except pl.exceptions.PolarsError:
         return None
+    points = len(runs.plan.points)
+    return StudyResults(runs.plan.study, frame, points, points)
 
 
-class _Rows:
+class ResultRows:
     """Rows of results, collected in tables, because a table needs less memory than rows."""
 
     def __init__(self, plan: StudyPlan) -> None:
@@ -144,9 +145,11 @@ class _Rows:
         self._shown: list[tuple[Value, ...]] = []
         self._tables: list[pl.DataFrame] = []
         self._axes = axis_columns(plan.study, [point.shown for point in plan.points])
+        self._points, self._complete = len(plan.points), 0
 
     def add(self, cell: Cell, extent: Extent, arms: Sequence[Arm]) -> None:
-        """Add the results of a cell."""
+        """Add the results of a complete cell."""
+        self._complete += len(cell)
         for found in measurements(self._study.scenario, arms, self._selection):
             for at, point in enumerate(cell):
                 self._rows.append(self._row(point, extent, found, at))
@@ -193,7 +196,12 @@ class _Rows:
         self._rows = []
         return table
 
-    def frame(self) -> pl.DataFrame:
+    def results(self) -> StudyResults:
+        """Return the results of the added cells."""
+        frame = _adjusted(self._frame(), self._study)
+        return StudyResults(self._study, frame, self._points, self._complete)
+
+    def _frame(self) -> pl.DataFrame:
         """Return all rows in the order of the points, with a column for each axis."""
         import polars as pl
 

@@ -48,7 +48,6 @@ def state_of(study: Study, storage: Storage) -> StudyState:
     complete: int | None = sum(points for points, missing in absent if missing == 0)
     if rule is not None:
         complete = len(plan.points) if stored_results(runs) is not None else None
-    points = set(plan.digests)
     own = plan.folder.rpartition("/")[2]
     others = sorted(
         name
@@ -61,7 +60,7 @@ def state_of(study: Study, storage: Storage) -> StudyState:
         folder=plan.folder,
         points=len(plan.points),
         complete=complete,
-        stored=sum(name.partition("-")[0] in points for name in runs.names()),
+        stored=runs.count(),
         missing=sum(missing for _, missing in absent),
         other_versions=tuple(others),
     )

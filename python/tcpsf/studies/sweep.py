@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from tcpsf.errors import StudyError
 from tcpsf.runs import Progress
@@ -13,7 +14,14 @@ from tcpsf.studies.definition import Study
 from tcpsf.studies.planning import StudyPlan, has_plan, plan_study, write_plan
 from tcpsf.studies.running import WHOLE, Shard, StudyRuns, half_width, simulate_missing
 from tcpsf.studies.study_fold import ROWS, RUNS
-from tcpsf.studies.study_results import StudyResults, results_of, selection_of, write_results
+from tcpsf.studies.study_results import (
+    ResultRows,
+    StudyResults,
+    results_of,
+    selection_of,
+    stored_results,
+    write_results,
+)
 from tcpsf.studies.tasks import TaskExecutor
 
 ATTEMPTS = 3
@@ -63,22 +71,33 @@ def sweep(
         _claim(plan, storage, shard),
     ):
         write_plan(plan, storage)
-        runs = StudyRuns(plan, storage)
-        for _ in range(ATTEMPTS):
-            simulate_missing(
-                runs,
-                shard=shard,
-                workers=workers,
-                executor=executor,
-                progress=progress,
-                found=found,
-            )
-            results = results_of(runs)
-            # A part of a study is complete if its runs are, and others may have made the rest.
-            if results.is_complete or shard.of > 1:
-                break
-        if results.is_complete:
-            write_results(runs, results)
+        return _results(
+            StudyRuns(plan, storage),
+            shard=shard,
+            workers=workers,
+            executor=executor,
+            progress=progress,
+            found=found,
+        )
+
+
+def _results(
+    runs: StudyRuns, *, shard: Shard, found: Callable[[int, int], None], **options: Any
+) -> StudyResults:
+    """Simulate what is missing, and return and store the results."""
+    stored = stored_results(runs)
+    if stored is not None:
+        found(runs.count(), 0)
+        return stored
+    for _ in range(ATTEMPTS):
+        rows = ResultRows(runs.plan)
+        if simulate_missing(runs, complete=rows.add, shard=shard, found=found, **options):
+            break
+    results = rows.results()
+    if shard.of > 1 and runs.may_be_complete():
+        results = results_of(runs)  # other processes have made the rest
+    if results.is_complete:
+        write_results(runs, results)
     return results
 
 

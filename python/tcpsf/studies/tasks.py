@@ -22,6 +22,7 @@ from tcpsf.scenario import Scenario
 from tcpsf.storage import MemoryFiles, Storage
 from tcpsf.store import RunKey
 from tcpsf.studies.study_fold import StudyFold
+from tcpsf.summary import RunSummary
 
 TASK_S = 1.0
 """Aimed duration of a task."""
@@ -99,7 +100,7 @@ def _named(simulator: tuple[str, str]) -> str:
     return f"{version} (build {digest[:8]})"
 
 
-def job(key: RunKey, scenario: Scenario, storage: Storage, *, rows: bool) -> Job[None]:
+def job(key: RunKey, scenario: Scenario, storage: Storage, *, rows: bool) -> Job[RunSummary]:
     """Return a run whose results are stored when it ends."""
 
     def fold() -> StudyFold:
