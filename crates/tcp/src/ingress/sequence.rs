@@ -51,13 +51,16 @@ impl Connection {
         Step::Stop
     }
 
-    /// Returns whether the segment is one byte old and acknowledges new data.
+    /// Returns whether the segment is one byte old and acknowledges new data while the local end
+    /// probes.
     ///
     /// Unlike RFC 9293 §3.10.7.4, its acknowledgment is processed. If two ends probe each other's
     /// closed windows at the same time and both accept the byte, each acknowledges with the
     /// sequence number before its probe (`Sender::pure_seq`). If both ignored this, no
     /// acknowledgment would ever be processed again.
     fn acknowledges_crossed_probe(&self, segment: &Segment) -> bool {
-        segment.seq + 1 == self.rcv.nxt && segment.ack.is_some_and(|ack| ack.after(self.snd.una))
+        self.snd.is_probing()
+            && segment.seq + 1 == self.rcv.nxt
+            && segment.ack.is_some_and(|ack| ack.after(self.snd.una))
     }
 }
