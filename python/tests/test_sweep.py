@@ -78,6 +78,8 @@ def shown(axis: StudyAxis, small: Scenario, **more: Any) -> list[Any]:
             ["10ms", "20ms", "40ms", "80ms", "160ms"],
         ),
         (StudyAxis(key="a.b", from_="1 Mb/s", to="2 Mb/s", steps=2), ["1Mb/s", "2Mb/s"]),
+        (StudyAxis(key="a.b", from_="5µs", to="15µs", steps=3), ["5µs", "10µs", "15µs"]),
+        (StudyAxis(key="a.b", from_="1%", to="2%", steps=2), ["1%", "2%"]),
         (StudyAxis(key="a.b", from_=10, to=1, steps=4), [10, 7, 4, 1]),
         (StudyAxis(key="a.b", values=(1, "2ms"), labels=("one", "two")), ["one", "two"]),
         (StudyAxis(key="a.b", values=range(3)), [0, 1, 2]),  # type: ignore[arg-type]
@@ -113,6 +115,28 @@ def test_latin_hypercube_has_one_point_in_each_stratum(small: Scenario) -> None:
     assert [point.shown[0] for point in alone] == loads
     other = points_of(replace(study, axis=axes[:1], sample=StudySample(points=10, seed=2)))
     assert [point.shown[0] for point in other] != loads
+
+
+def test_equal_drawn_points_are_cells_of_their_own(small: Scenario, tmp_path: Path) -> None:
+    axes = (
+        StudyAxis(key="tcp.mss", from_=1000, to=1001),
+        StudyAxis(key="workload.web.sender", values=(PLAIN, FRAMED), labels=("plain", "fs")),
+    )
+    study = Study(
+        name="drawn",
+        scenario=small,
+        axis=axes,
+        set_={"duration": "5s"},
+        sample=StudySample(points=5),
+        runs=Replication(count=2),
+        compare=StudyBaseline(axis="sender"),
+    )
+    cells = sweep_module.checked_plan(study, open_storage(tmp_path)).cells()
+    assert [[point.shown[1] for point in cell] for cell in cells] == [["plain", "fs"]] * 5
+    found = sweep(study, store=tmp_path).frame.filter(measure="mean_s", name="web")
+    assert found.height == 10
+    assert found.filter(sender="plain")["difference_value"].null_count() == 5
+    assert found.filter(sender="fs")["difference_value"].null_count() == 0
 
 
 def test_random_points_are_independent_and_within_the_range(small: Scenario) -> None:
@@ -196,7 +220,11 @@ def test_contradictions_are_refused(study: Study, changes: dict[str, Any], messa
         ),
         (
             {"axis": (StudyAxis(key="a.b", from_=1, to=3, steps=9),), "compare": None},
-            "9 steps give the same value twice",
+            "axis `b`: it has `1` twice",
+        ),
+        (
+            {"axis": (StudyAxis(key="a.b", values=(1, 2, 1)),), "compare": None},
+            "axis `b`: it has `1` twice",
         ),
         (
             {"axis": (StudyAxis(key="a.b", values=({"x": 1},)),), "compare": None},

@@ -67,7 +67,8 @@ class StudyPlan:
         cells: dict[tuple[Value, ...], list[StudyPoint]] = {}
         for point in self.points:
             shown = point.shown
-            cells.setdefault((*shown[:at], *shown[at + 1 :]), []).append(point)
+            # Two drawn points may have equal values and are still two cells.
+            cells.setdefault((point.drawn, *shown[:at], *shown[at + 1 :]), []).append(point)
         first = _baseline(self.study, [point.shown[at] for point in next(iter(cells.values()))])
         return [
             tuple(sorted(cell, key=lambda point: point.shown[at] != first))

@@ -43,6 +43,8 @@ class StudyPoint:
     """Number of the point from 0, in the order of the axes; the last axis varies fastest."""
     positions: tuple[Position, ...]
     """One position for each axis, in the order of the study."""
+    drawn: int = 0
+    """Number of the drawn point on the sampled axes, from 0."""
 
     @property
     def shown(self) -> tuple[Value, ...]:
@@ -69,11 +71,10 @@ def points_of(study: Study) -> list[StudyPoint]:
             f"the study has {count} points, more than {MOST_POINTS}",
             hint="give fewer values, or draw points with `[sample]`",
         )
+    combinations = itertools.product(itertools.product(*grids), enumerate(drawn))
     return [
-        StudyPoint(number, _in_order(study, chosen, sample))
-        for number, (chosen, sample) in enumerate(
-            itertools.product(itertools.product(*grids), drawn)
-        )
+        StudyPoint(number, _in_order(study, chosen, sample), at)
+        for number, (chosen, (at, sample)) in enumerate(combinations)
     ]
 
 
@@ -105,6 +106,20 @@ def described(study: Study, point: StudyPoint) -> str:
 
 
 def _grid(axis: StudyAxis) -> list[Position]:
+    """Return the positions of an axis that is not sampled. Raises `StudyError` for equal ones."""
+    found = _listed(axis)
+    seen = set()
+    for position in found:
+        if position.shown in seen:
+            raise StudyError(
+                f"axis `{axis.column}`: it has `{position.shown}` twice",
+                hint="give each value once, or fewer `steps`",
+            )
+        seen.add(position.shown)
+    return found
+
+
+def _listed(axis: StudyAxis) -> list[Position]:
     if axis.points:
         return [Position(point.label, point.set_) for point in axis.points]
     if axis.values:
@@ -137,8 +152,6 @@ def _ranged(axis: StudyAxis, shares: Sequence[float]) -> list[Position]:
         raise StudyError(f"{where}: a logarithmic range needs ends above 0")
     whole = isinstance(axis.from_, int) and isinstance(axis.to, int)
     values = [_between(low, high, share, axis.scale, whole=whole) for share in shares]
-    if axis.steps and len(set(values)) < len(values):
-        raise StudyError(f"{where}: {axis.steps} steps give the same value twice; use fewer")
     shown: list[Value] = [f"{value:g}{unit}" if unit else value for value in values]
     return [Position(each, dict.fromkeys(axis.targets, each)) for each in shown]
 
@@ -147,7 +160,7 @@ def _end(axis: StudyAxis, value: Any) -> tuple[float, str]:
     """Split an end of a range into its number and its unit."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value), ""
-    found = re.fullmatch(r"([-+]?[0-9.]+(?:e[-+]?[0-9]+)?)\s*([A-Za-z%/]*)", str(value))
+    found = re.fullmatch(r"([-+]?[0-9.]+(?:e[-+]?[0-9]+)?)\s*([^\W\d_]*(?:/s)?|%)", str(value))
     if found is None:
         raise StudyError(
             f"axis `{axis.column}`: `{value}` is not a number, nor a quantity such as `10ms`"
