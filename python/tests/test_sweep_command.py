@@ -66,6 +66,24 @@ def test_run_status_and_show(tcpsf: Command, study_file: Path) -> None:
     assert "missing   0 runs" in after.out
 
 
+def test_init_writes_a_study_that_runs(tcpsf: Command, tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    assert tcpsf("sweep", "init", file).err == (
+        f"wrote `{file}`; next: tcpsf sweep {file} --out results\n"
+    )
+    assert f"tcpsf sweep {file} --out results" in file.read_text(encoding="utf-8")
+    words = ("--runs", "2", "--set", "duration=6s", "--out", tmp_path / "out")
+    answer = tcpsf("sweep", file, *words)
+    assert answer.status == 0
+    assert sorted(path.name for path in (tmp_path / "out").glob("*.svg")) == [
+        "gain.svg",
+        "time.svg",
+    ]
+    again = tcpsf("sweep", "init", file)
+    assert (again.status, again.out) == (2, "")
+    assert "--force" in again.err
+
+
 def test_json_and_files_follow_their_schemas(tcpsf: Command, study_file: Path) -> None:
     out = study_file.parent / "out"
     answer = tcpsf("sweep", study_file, "--json", "--out", out)

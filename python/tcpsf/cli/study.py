@@ -11,11 +11,14 @@ from typing import Any
 from tcpsf import text
 from tcpsf.chart import page_of
 from tcpsf.cli import colour
+from tcpsf.cli.file_checks import refuse_if_taken, writing
 from tcpsf.cli.output import MARK, print_message, print_result, put_json, results_folder
 from tcpsf.cli.progress import bar
 from tcpsf.cli.setting import parsed
 from tcpsf.errors import StudyError
 from tcpsf.report import study_output as report
+from tcpsf.scenario import packaged
+from tcpsf.staging import partial_file
 from tcpsf.storage import open_storage
 from tcpsf.studies.dask_pool import dask_pool
 from tcpsf.studies.definition import Study
@@ -25,6 +28,19 @@ from tcpsf.studies.study_state import state_of
 from tcpsf.studies.sweep import checked_plan, sweep
 from tcpsf.studies.sweep import merge as merge_stores
 from tcpsf.studies.tasks import TaskExecutor
+
+STARTER = "studies/starter.toml"
+"""The file of the package's examples that `tcpsf sweep init` writes."""
+
+
+def init(*, file: Path, force: bool) -> None:
+    """Write the commented study."""
+    refuse_if_taken("FILE", file, replace=force)
+    content = packaged.folder().joinpath(STARTER).read_text(encoding="utf-8")
+    with writing(file), partial_file(file) as partial:
+        partial.write_text(content.replace("FILE", str(file)), encoding="utf-8")
+        partial.replace(file)
+    print_message(f"wrote `{file}`; next: tcpsf sweep {file} --out results")
 
 
 def run(

@@ -100,6 +100,16 @@ def run(**arguments: Any) -> None:
 
 
 @sweep.command()
+@_file
+@force("FILE")
+def init(**arguments: Any) -> None:
+    """Write a commented study, to change and to run."""
+    from tcpsf.cli.study import init
+
+    init(**arguments)
+
+
+@sweep.command()
 @_study_options()
 @as_json
 def status(**arguments: Any) -> None:
