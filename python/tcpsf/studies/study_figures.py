@@ -65,12 +65,13 @@ def _figure(study: Study, frame: pl.DataFrame, wanted: StudyPlot) -> Plot:
         )
     bars = x_axis.scale == "category"
     many = len(set(positions)) > MOST_WHISKERS
+    y_axis = _y_axis(wanted, rows)
     return plot(
         drawn,
         x_axis=x_axis,
-        y_axis=_y_axis(wanted, rows),
+        y_axis=y_axis,
         style="bar" if bars else "line" if many else "whiskers",
-        title=wanted.title or study.title or study.name,
+        title=wanted.title or f"{y_axis.label[0].upper()}{y_axis.label[1:]}: {rows[0]['name']}",
         caption=sentence(study, rows),
         key=wanted.name,
     )
@@ -131,7 +132,9 @@ def _series(study: Study, wanted: StudyPlot, row: dict[str, Any]) -> str:
     free = [column for column in others if column != baseline or _several(study, column)]
     named = [wanted.lines] if wanted.lines else []
     parts = [_named(study, column, row) for column in (*named, *free)]
-    return ", ".join(parts) or text.titled(wanted.measure, "")
+    if not parts and baseline:
+        parts = [_named(study, baseline, row)]
+    return ", ".join(parts) or str(row["name"])
 
 
 def _several(study: Study, column: str) -> bool:
