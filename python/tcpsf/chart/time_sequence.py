@@ -22,13 +22,15 @@ PANEL, LEFT, RIGHT = 334.0, 112.0, 262.0
 """Width of a flow's part, and the positions of the lines of its two ends in it."""
 TOP, BOTTOM = 78.0, 34.0
 PIXELS_PER_SECOND = 1150.0
-LONGEST_GAP_S = 0.15
-"""A longer time without a packet of any flow is drawn as a break."""
+"""Usual scale of the time axis."""
+LONGEST_GAP = 172.5
+"""A longer time without a packet of any flow, in pixels, is drawn as a break."""
 BREAK_PIXELS = 66.0
 LINE_PIXELS = 12.0
 PHASES = 190.0
 """Width of the column with a flow's phases."""
-TICK_S = 0.1
+TICK = 115.0
+"""Usual distance of two ticks in pixels; the ticks are at 1, 2 or 5 times a power of ten."""
 LOST_AT = 0.55
 """Share of the path after which a lost packet's arrow ends."""
 
@@ -134,18 +136,21 @@ def paired(rows: Sequence[Mapping[str, Any]]) -> tuple[Packet, ...]:
     return tuple(found)
 
 
-def ladder(flow: Flow, *, flight_s: float) -> str:
+def ladder(flow: Flow, *, flight_s: float, scale: float = PIXELS_PER_SECOND) -> str:
     """Return the time-sequence diagram of one flow, as SVG."""
-    return side_by_side((flow,), title=flow.name, flight_s=flight_s)
+    return side_by_side((flow,), title=flow.name, flight_s=flight_s, scale=scale)
 
 
-def side_by_side(flows: Sequence[Flow], *, title: str, flight_s: float) -> str:
+def side_by_side(
+    flows: Sequence[Flow], *, title: str, flight_s: float, scale: float = PIXELS_PER_SECOND
+) -> str:
     """Draw flows beside each other on one time axis, as an SVG for light and dark pages.
 
-    ``flight_s`` is the time that a lost packet would have been in flight, in seconds. A time
-    without a packet of any flow that is longer than `LONGEST_GAP_S` is shortened.
+    ``flight_s`` is the time that a lost packet would have been in flight, in seconds. ``scale`` is
+    the number of pixels per second. A time without a packet of any flow that is longer than
+    `LONGEST_GAP` is shortened.
     """
-    axis = _Axis([time for flow in flows for time in _moments(flow)])
+    axis = _Axis([time for flow in flows for time in _moments(flow)], scale)
     starts = list(itertools.accumulate(map(_width, flows), initial=AXIS))
     width, height = starts.pop(), axis.bottom + BOTTOM
     parts = [
@@ -159,7 +164,7 @@ def side_by_side(flows: Sequence[Flow], *, title: str, flight_s: float) -> str:
         parts.append("</g>")
     drawing = "\n".join(parts)
     style = STYLE + PHASE_STYLE if any(flow.phases for flow in flows) else STYLE
-    label = escape(f"{title}: {', '.join(_outcome(flow, axis.first) for flow in flows)}")
+    label = escape(f"{title}: {', '.join(_outcome(flow, axis) for flow in flows)}")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="ladder" viewBox="0 0 {width:g} {height:.0f}" '
         f'width="{width:g}" role="img" aria-label="{label}">\n<style>{style}</style>\n{drawing}\n</svg>\n'
@@ -182,11 +187,11 @@ def _moments(flow: Flow) -> Iterator[float]:
         yield flow.complete_s
 
 
-def _outcome(flow: Flow, first_s: float) -> str:
+def _outcome(flow: Flow, axis: _Axis) -> str:
     return (
         flow.name
         if flow.complete_s is None
-        else f"{flow.name} {flow.done} after {flow.complete_s - first_s:.2f} s"
+        else f"{flow.name} {flow.done} after {axis.shown(flow.complete_s - axis.first)}"
     )
 
 
@@ -207,13 +212,15 @@ class _Labels:
 class _Axis:
     """Time axis from top to bottom, linear except for long silences, which are shortened."""
 
-    def __init__(self, moments: Sequence[float]) -> None:
+    def __init__(self, moments: Sequence[float], scale: float) -> None:
         times = sorted(set(moments)) or [0.0]
+        self.scale = scale
+        self._tick_s, self._digits = _tick(scale)
         self.first, self.last = times[0], times[-1]
         self._times, self._places = [times[0]], [TOP]
         self.breaks: list[tuple[float, float]] = []
         for before, after in itertools.pairwise(times):
-            if after - before > LONGEST_GAP_S:
+            if (after - before) * scale > LONGEST_GAP:
                 top = self.y(before)
                 self.breaks.append((top, after - before))
                 self._times += [before, after]
@@ -230,25 +237,38 @@ class _Axis:
             start, end = self._times[after - 1], self._times[after]
             return self._places[after - 1] + (time - start) / (end - start) * BREAK_PIXELS
         known = max(after - 1, 0)
-        return self._places[known] + (time - self._times[known]) * PIXELS_PER_SECOND
+        return self._places[known] + (time - self._times[known]) * self.scale
+
+    def shown(self, seconds: float) -> str:
+        """Return a length of time with one more decimal than the labels of the ticks."""
+        return f"{seconds:.{self._digits + 1}f} s"
 
     def drawn(self, width: float) -> Iterator[str]:
         """Yield the ticks and the marks of the breaks."""
         hidden = [(top, top + BREAK_PIXELS) for top, _ in self.breaks]
         for number in range(
-            math.ceil(self.first / TICK_S - 1e-9), math.floor(self.last / TICK_S + 1e-9) + 1
+            math.ceil(self.first / self._tick_s - 1e-9),
+            math.floor(self.last / self._tick_s + 1e-9) + 1,
         ):
-            y = self.y(number * TICK_S)
+            y = self.y(number * self._tick_s)
             if not any(top < y < bottom for top, bottom in hidden):
                 yield f'<line class="grid" x1="{AXIS - 6:g}" x2="{width - 8:g}" y1="{y:.1f}" y2="{y:.1f}"/>'
-                label = f"{number * TICK_S:.1f} s"
+                label = f"{number * self._tick_s:.{self._digits}f} s"
                 yield f'<text class="tick" x="{AXIS - 10:g}" y="{y + 4:.1f}" text-anchor="end">{label}</text>'
         for top, seconds in self.breaks:
             # The band is below the label of a flow that has just ended.
             band = f'y="{top + 32:.1f}" height="{BREAK_PIXELS - 40:g}"'
             yield f'<rect class="break" x="8" width="{width - 16:g}" {band}/>'
-            label = f"{seconds:.2f} s without a packet"
+            label = f"{self.shown(seconds)} without a packet"
             yield f'<text class="soft" x="14" y="{top + BREAK_PIXELS / 2 + 16:.1f}">{label}</text>'
+
+
+def _tick(scale: float) -> tuple[float, int]:
+    """Distance of two ticks in seconds, and the number of decimals of their labels."""
+    exponent = math.floor(math.log10(TICK / scale) + 1e-9)
+    steps = (factor * 10.0**exponent for factor in (1, 2, 5, 10))
+    tick = min(steps, key=lambda step: abs(math.log(step * scale / TICK)))
+    return tick, max(0, -math.floor(math.log10(tick) + 1e-9))
 
 
 def _panel(flow: Flow, axis: _Axis, flight_s: float) -> Iterator[str]:
@@ -271,7 +291,7 @@ def _panel(flow: Flow, axis: _Axis, flight_s: float) -> Iterator[str]:
             yield f'<text class="again-text" x="{LEFT - 8:g}" y="{y:.1f}" text-anchor="end">{label}</text>'
     yield from _phases(flow, axis)
     if flow.complete_s is not None:
-        label = f"{flow.done} after {flow.complete_s - axis.first:.2f} s"
+        label = f"{flow.done} after {axis.shown(flow.complete_s - axis.first)}"
         yield f'<text class="done" x="{(LEFT + RIGHT) / 2:g}" y="{bottom + 16:.1f}" text-anchor="middle">{label}</text>'
 
 
@@ -281,7 +301,7 @@ def _phases(flow: Flow, axis: _Axis) -> Iterator[str]:
         top, bottom = axis.y(start), axis.y(end)
         kind = "phase odd" if number % 2 else "phase"
         yield f'<line class="{kind}" x1="{PANEL:g}" x2="{PANEL:g}" y1="{top:.1f}" y2="{bottom:.1f}"/>'
-        label = f"{name}, {end - start:.2f} s"
+        label = f"{name}, {axis.shown(end - start)}"
         y = place((top + bottom) / 2 + 4)
         yield f'<text x="{PANEL + 8:g}" y="{y:.1f}">{escape(label)}</text>'
 
@@ -302,7 +322,7 @@ def _lost(packet: Packet, axis: _Axis, flight_s: float) -> Iterator[str]:
     side = 1 if packet.from_sender else -1
     start = LEFT if packet.from_sender else RIGHT
     top = axis.y(packet.sent_s)
-    x, y = start + side * (RIGHT - LEFT) * LOST_AT, top + LOST_AT * flight_s * PIXELS_PER_SECOND
+    x, y = start + side * (RIGHT - LEFT) * LOST_AT, top + LOST_AT * flight_s * axis.scale
     yield f'<line class="lost" x1="{start:g}" y1="{top:.1f}" x2="{x:g}" y2="{y:.1f}"/>'
     yield f'<path class="cross" d="M{x - 5:g} {y - 5:.1f} l10 10 M{x + 5:g} {y - 5:.1f} l-10 10"/>'
 
