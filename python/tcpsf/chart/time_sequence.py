@@ -147,10 +147,12 @@ def side_by_side(
     """Draw flows beside each other on one time axis, as an SVG for light and dark pages.
 
     ``flight_s`` is the time that a lost packet would have been in flight, in seconds. ``scale`` is
-    the number of pixels per second. A time without a packet of any flow that is longer than
-    `LONGEST_GAP` is shortened.
+    the number of pixels per second. A time without a packet of any flow is shortened if it is
+    longer than `LONGEST_GAP` and than the longest flight, or three usual flights.
     """
-    axis = _Axis([time for flow in flows for time in _moments(flow)], scale)
+    flights = (each.ended_s - each.sent_s for flow in flows for each in flow.packets)
+    longest = max(LONGEST_GAP, min(1.05 * max(flights, default=0.0), 3 * flight_s) * scale)
+    axis = _Axis([time for flow in flows for time in _moments(flow)], scale, longest)
     starts = list(itertools.accumulate(map(_width, flows), initial=AXIS))
     width, height = starts.pop(), axis.bottom + BOTTOM
     parts = [
@@ -212,7 +214,7 @@ class _Labels:
 class _Axis:
     """Time axis from top to bottom, linear except for long silences, which are shortened."""
 
-    def __init__(self, moments: Sequence[float], scale: float) -> None:
+    def __init__(self, moments: Sequence[float], scale: float, longest: float) -> None:
         times = sorted(set(moments)) or [0.0]
         self.scale = scale
         self._tick_s, self._digits = _tick(scale)
@@ -220,7 +222,7 @@ class _Axis:
         self._times, self._places = [times[0]], [TOP]
         self.breaks: list[tuple[float, float]] = []
         for before, after in itertools.pairwise(times):
-            if (after - before) * scale > LONGEST_GAP:
+            if (after - before) * scale > longest:
                 top = self.y(before)
                 self.breaks.append((top, after - before))
                 self._times += [before, after]
