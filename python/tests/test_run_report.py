@@ -311,8 +311,9 @@ def test_charts_that_do_not_exist_are_refused(one: RunResult, tmp_path: Path) ->
     slow = run(one.provenance.scenario.with_value("duration", "0.1s"))
     with pytest.raises(TcpsfError, match="no flow is complete"):
         slow.plot_completion_times()
-    with pytest.raises(TcpsfError, match="cannot draw flow 7"):
-        one.ladder(7)
+    for number in (7, -1, 10**30):
+        with pytest.raises(TcpsfError, match=f"cannot draw flow {number}"):
+            one.ladder(number)
     with pytest.raises(OutputError, match="cannot write"):
         one.report(tmp_path / "none" / "page.html")
     one.report(tmp_path / "page.html")

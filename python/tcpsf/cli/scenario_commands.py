@@ -21,6 +21,9 @@ from tcpsf.cli.options import (
 )
 from tcpsf.cli.quantities import Count
 
+MOST_FLOW = 2**63 - 1
+"""Maximum of `--flow`."""
+
 
 @click.command(cls=Command)
 @click.argument("file", type=FOLDER, metavar="FILE.toml")
@@ -41,7 +44,7 @@ from tcpsf.cli.quantities import Count
 @page("Write a page with the summary and charts of the runs to this file.")
 @click.option(
     "--flow",
-    type=Count(),
+    type=Count(most=MOST_FLOW),
     metavar="N",
     help="Number of the flow in the first run whose packets --report draws.  [default: a flow with "
     "a loss]",

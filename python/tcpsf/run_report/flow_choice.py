@@ -46,9 +46,9 @@ class FlowChoice:
             .then(3)
             .otherwise(4)
         )
-        if self._wanted is not None:
-            rank = pl.when(pl.col("flow") == self._wanted).then(0).otherwise(1)
         numbers = flows["flow"].to_list()
+        if self._wanted in numbers:
+            rank = pl.when(pl.col("flow") == self._wanted).then(-1).otherwise(0)
         least, most = self._ends or (numbers[0], numbers[0])
         self._ends = min(least, *numbers), max(most, *numbers)
         row = flows.with_columns(rank=rank).sort("rank", "flow").row(0, named=True)

@@ -98,8 +98,8 @@ def observe(
     """Repeat a run and observe it over time.
 
     The sampling interval is a `POINTS`-th of the time in which the run is active, or that of the
-    scenario if it is shorter. ``flow`` selects a flow; otherwise `FlowChoice` does. ``progress`` receives the finished
-    share. Raises `TcpsfError` if the run has no flow ``flow``.
+    scenario if it is shorter. ``flow`` selects a flow; otherwise `FlowChoice` does. ``progress``
+    receives the finished share. Raises `TcpsfError` if the run has no flow ``flow``.
     """
     begin, end = _active(scenario, seed)
     watched = _watched(scenario, (end - begin) / POINTS)
@@ -147,10 +147,9 @@ def _active(scenario: Scenario, seed: int) -> tuple[float, float]:
         )
         last = begin
         while simulation.advance(max_events=EVENTS):
-            pass
-        for start_s, sender_s in (
-            to_frame(simulation.take_flows()).select("start_s", "sender_s").rows()
-        ):
+            simulation.take_recoveries()
+        flows = to_frame(simulation.take_flows())
+        for start_s, sender_s in flows.select("start_s", "sender_s").rows():
             last = max(last, end if sender_s is None else start_s + sender_s)
         if last > begin:
             end = min(end, last + 0.02 * (last - begin))

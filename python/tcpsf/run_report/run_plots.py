@@ -308,14 +308,10 @@ def windows(seen: Observation) -> Plot:
 
 
 def window_of(flow: FlowTrace) -> Plot:
-    """Return the congestion window of the traced flow at each packet, with its recoveries."""
+    """Return the congestion window of the traced flow over time, with its recoveries."""
     import polars as pl
 
-    rows = [
-        {"x": row["time_s"], "y": row["cwnd_bytes"] * 1e-3}
-        for row in flow.rows
-        if row["from"] == "sender" and row["event"] == "sent"
-    ]
+    rows = [{"x": row["time_s"], "y": row["cwnd_bytes"] * 1e-3} for row in flow.rows]
     line = pl.DataFrame(rows, schema={"x": pl.Float64, "y": pl.Float64})
     schema = {"time_s": pl.Float64, "cwnd_bytes": pl.Float64, "cause": pl.String}
     found = pl.DataFrame(
@@ -327,7 +323,7 @@ def window_of(flow: FlowTrace) -> Plot:
         pl.concat([_labelled(line, "congestion window", ""), *_responses(found, "")]),
         y_axis=Axis(label="congestion window", unit="kB"),
         title=f"Congestion window of flow {flow.row['flow']}",
-        caption="Window at each packet of the sender. A mark is at the window before the recovery.",
+        caption="Window at each event of a packet. A mark is at the window before the recovery.",
         key="window-of-flow",
     )
 
