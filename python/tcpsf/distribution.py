@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -107,6 +107,17 @@ class Distribution:
             return bisect_left(self.ordered(), seconds * 1e9)
         last = math.log(seconds) / BIN
         return sum(count for position, count in self._bins.items() if position < last)
+
+    def up_to(self, seconds: float) -> int:
+        """Count the values up to ``seconds``; in a histogram, bins whose middle is not beyond it.
+
+        >>> Distribution([1_000_000_000, 2_000_000_000]).up_to(2.0)
+        2
+        """
+        if self.is_exact:
+            return bisect_right(self.ordered(), round(seconds * 1e9))
+        last = math.log(seconds) / BIN - 0.5 + 1e-9
+        return sum(count for position, count in self._bins.items() if position <= last)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""

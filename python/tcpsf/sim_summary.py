@@ -31,6 +31,29 @@ class _Result(Protocol):
     def links(self) -> pl.DataFrame: ...
 
 
+def sums_of(results: Iterable[_Result]) -> tuple[SummedRuns, list[int]]:
+    """Return the sums over runs of one scenario, and the seeds of the runs.
+
+    Raises `TcpsfError` if there is no result, or if the scenarios differ.
+    """
+    found, seeds = SummedRuns(), list[int]()
+    for result in results:
+        source = result.provenance
+        if found.runs and source.scenario != found.source.scenario:
+            raise TcpsfError(
+                f"cannot summarize: the scenario of the run with seed {source.seed} differs "
+                f"from that of the run with seed {seeds[0]}",
+                hint="make one summary for each scenario",
+            )
+        fold = SummaryFold()
+        fold.add(result)
+        found.add(fold.finish(links=result.links, provenance=source))
+        seeds.append(source.seed)
+    if not seeds:
+        raise TcpsfError("cannot summarize: no result is given", hint="give at least one run")
+    return found, seeds
+
+
 class Summary:
     """Summary of one or more runs of a scenario, as `tcpsf sim` prints it.
 
@@ -58,21 +81,7 @@ class Summary:
         A result is a `RunResult`, or has its attributes ``provenance``, ``flows`` and ``links``.
         Raises `TcpsfError` if there is no result, or if the scenarios differ.
         """
-        found, seeds = SummedRuns(), list[int]()
-        for result in results:
-            source = result.provenance
-            if found.runs and source.scenario != found.source.scenario:
-                raise TcpsfError(
-                    f"cannot summarize: the scenario of the run with seed {source.seed} differs "
-                    f"from that of the run with seed {seeds[0]}",
-                    hint="make one summary for each scenario",
-                )
-            fold = SummaryFold()
-            fold.add(result)
-            found.add(fold.finish(links=result.links, provenance=source))
-            seeds.append(source.seed)
-        if not seeds:
-            raise TcpsfError("cannot summarize: no result is given", hint="give at least one run")
+        found, seeds = sums_of(results)
         return cls(found, seeds=seeds)
 
     @property
@@ -112,19 +121,20 @@ class Summary:
         return str(self)
 
     def __str__(self) -> str:
-        return "\n\n".join([self._title(), *map(str, self._tables()), "\n".join(self._legend())])
+        return "\n\n".join([self.title(), *map(str, self.tables()), "\n".join(self.legend())])
 
     def _repr_html_(self) -> str:
         tables = (
-            markup.table(part.rows, caption=part.title, left=part.left) for part in self._tables()
+            markup.table(part.rows, caption=part.title, left=part.left) for part in self.tables()
         )
-        legend = markup.paragraph("\n".join(self._legend()))
+        legend = markup.paragraph("\n".join(self.legend()))
         return (
-            f"<div><p>{markup.paragraph(self._title())}</p>{''.join(tables)}"
+            f"<div><p>{markup.paragraph(self.title())}</p>{''.join(tables)}"
             f"<p><small>{legend}</small></p></div>"
         )
 
-    def _title(self) -> str:
+    def title(self) -> str:
+        """Return the first line of the text: the scenario, the duration and the seeds."""
         scenario = self._found.source.scenario
         seeds = text.seeds(self._seeds)
         return f"{scenario.name}: {text.count(self.runs, 'run')} of {scenario.duration}, {seeds}"
@@ -132,7 +142,8 @@ class Summary:
     def _finite(self) -> list[GroupReport]:
         return [each for each in self._found.groups() if not _is_endless(each, self._found)]
 
-    def _tables(self) -> Iterator[text.TitledTable]:
+    def tables(self) -> Iterator[text.TitledTable]:
+        """Yield the tables of the text: flows of each workload, endless flows, links."""
         found = self._found
         for (workload, variant), members in groupby(self._finite(), lambda each: each.group[:2]):
             yield text.TitledTable(f"Flows of `{workload}`, {variant}", _flows(list(members)))
@@ -141,8 +152,11 @@ class Summary:
             yield text.TitledTable("Endless flows", _greedy(endless, found), (0, 1))
         yield text.TitledTable("Links", _links(found), (0,))
 
-    def _legend(self) -> Iterator[str]:
-        """Yield explanations of the columns."""
+    def legend(self) -> list[str]:
+        """Return explanations of the columns."""
+        return list(self._explanations())
+
+    def _explanations(self) -> Iterator[str]:
         if self.runs > 1:
             yield "± and [low,high]: 95 % interval over runs."
         if self._finite():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tcpsf import stats
-from tcpsf.distribution import RunTimes
+from tcpsf.distribution import Distribution, RunTimes
 from tcpsf.result import Provenance
 from tcpsf.summary import Group, RunSummary, Totals, rank
 from tcpsf.sums import Sums
@@ -128,6 +128,10 @@ class SummedRuns:
             for group in sorted(self._groups, key=lambda group: rank(group, order))
         ]
 
+    def times(self, group: Group) -> Distribution:
+        """Return the completion times at the sender of a group, over all runs."""
+        return self._groups[group].times()
+
 
 class _GroupSums:
     """Sums over the flows of one group in all runs."""
@@ -147,6 +151,9 @@ class _GroupSums:
         self._delivery.add(run.receiver_ns, run.completed)
         self._fast.add(run.fast_retransmits, run.recoveries)
         self._resent.add(run.retransmitted_bytes, run.sent_bytes)
+
+    def times(self) -> Distribution:
+        return self._times.together
 
     def report(self, group: Group, runs: int) -> GroupReport:
         total = self._all

@@ -9,21 +9,23 @@ from dataclasses import replace
 import pytest
 
 from tcpsf import run
-from tcpsf.papers import smart_framing_mechanisms as mechanisms
-from tcpsf.report.ladder import (
+from tcpsf.chart.time_sequence import (
     AXIS,
     PANEL,
     PHASES,
     Flow,
     Packet,
+    ladder,
+    packets_of,
+    side_by_side,
+)
+from tcpsf.papers import smart_framing_mechanisms as mechanisms
+from tcpsf.report.ladder import (
     drawn,
     first_loss_scenario,
     first_losses,
     flow_of,
-    ladder,
     limited_transmits,
-    packets_of,
-    side_by_side,
 )
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -60,7 +61,7 @@ REFUSED = {
     ),
     "force of nothing": (
         ["--force"],
-        "cannot replace files: `--force` without `--pcap` or `--json`",
+        "cannot replace files: `--force` without `--pcap`, `--json` or `--report`",
         "omit `--force`",
     ),
     "bytes per second": (
@@ -174,6 +175,23 @@ def test_json_keeps_to_its_schema(tcpsf: Command, tmp_path: Path, offload: bool)
     assert found["settings"]["both"] == {"rate": "10mbit", "delay": "2ms"}
     assert found["settings"]["up"] == {"queue": "9kB"}
     assert found["settings"]["offload"] is offload
+
+
+def test_the_page_has_the_statistics(tcpsf: Command, tmp_path: Path) -> None:
+    page, file = tmp_path / "page.html", tmp_path / "link.json"
+    script = [sys.executable, "-c", DATAGRAMS]
+    words = ["--up-loss", "0.3", "--delay", "1ms", "--json", file, "--report", page]
+    assert tcpsf("link", *words, "--", *script).status == 0
+    up = json.loads(file.read_text(encoding="utf-8"))["up"]
+    content = page.read_text(encoding="utf-8")
+    table = content.partition('id="figure-packets"')[2].partition("</figure>")[0]
+    lost = re.search(r'data-value="lost".*?data-value="([^"]*)"', table, re.DOTALL)
+    assert lost is not None
+    assert float(lost[1]) == up["dropped_loss_packets"] > 0
+    assert "://" not in content
+    answer = tcpsf("link", "--report", page, "--", *script)
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.startswith(f"error: cannot write `{page}`: it already exists\n")
 
 
 DATAGRAMS = """

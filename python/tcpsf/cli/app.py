@@ -17,6 +17,7 @@ from tcpsf.cli.options import (
     InOrder,
     as_json,
     force,
+    page,
     pcap,
     seed,
     together,
@@ -121,7 +122,8 @@ for command in (sim, compare, sweep, check, explain, examples, init):
     metavar="FILE",
     help="Write the statistics to this file as one line of JSON.",
 )
-@force("--pcap and --json")
+@page("Write a page with the statistics to this file.")
+@force("--pcap, --json and --report")
 def link(**arguments: Any) -> None:
     """Run a command behind an emulated link, in real time.
 
@@ -261,9 +263,10 @@ _host = together(
         metavar="FILE",
         help="Write a row for each connection to this file: .parquet or .jsonl.",
     ),
+    page("Write a page with charts of the connections to this file, at the end."),
     _stack,
     as_json,
-    force("--records and --pcap"),
+    force("--records, --report and --pcap"),
 )
 """The options that `serve` and `proxy` share."""
 

@@ -14,11 +14,12 @@ from typing import Any
 
 from tcpsf import _core
 from tcpsf.cli import verbosity
-from tcpsf.cli.file_checks import refuse_if_taken, writing
+from tcpsf.cli.file_checks import put, refuse_if_taken, staged_page, writing
 from tcpsf.cli.output import print_message, print_result
 from tcpsf.cli.records import Writer, capturing, format_of, plain_write_errors, taken
 from tcpsf.cli.signals import handling
 from tcpsf.errors import TcpsfError
+from tcpsf.report.serve_page import ConnectionSums
 from tcpsf.text import plain
 
 SENDER = "reno+sack / full / iw=rfc6928"
@@ -63,6 +64,7 @@ def _run(
     alternate: str | None,
     grace: float,
     records: Path | None,
+    report: Path | None,
     pcap: Path | None,
     json: bool,
     force: bool,
@@ -70,19 +72,23 @@ def _run(
 ) -> None:
     names = sender_names(senders, alternate)
     verbosity.detail("senders: %s", "; ".join(names))
-    check_files({"--records": records, "--pcap": pcap}, printed="the addresses", replace=force)
+    files = {"--records": records, "--report": report, "--pcap": pcap}
+    check_files(files, printed="the addresses", replace=force)
+    wanted = records is not None or report is not None
     writer_of = None if records is None else format_of(records)
     with plain_write_errors(task):
-        host = _core.Host(
-            **settings, senders=names, alternate=alternate, records=writer_of is not None, **limits
-        )
+        host = _core.Host(**settings, senders=names, alternate=alternate, records=wanted, **limits)
         if pcap is not None:
             with writing(pcap):
                 host.capture(str(pcap))
-    line = _StatusLine()
+    line, sums = _StatusLine(), None if report is None else ConnectionSums()
     # From here on, a signal lets connections finish, and no rows are lost.
     stop = _StopRequests()
-    with handling(stop.count), contextlib.ExitStack() as stack:
+    with (
+        staged_page(report, replace=force) as page,
+        handling(stop.count),
+        contextlib.ExitStack() as stack,
+    ):
         writer = (
             None
             if records is None or writer_of is None
@@ -90,7 +96,7 @@ def _run(
         )
         _announce(host, task, settings["port"], json=json)
         with plain_write_errors(task):
-            _until_stopped(host, stop, grace, writer, line, pcap)
+            _until_stopped(host, stop, grace, _Rows(writer, sums), line, pcap)
         line.end()
         if pcap is not None:
             with capturing(pcap, line):
@@ -98,6 +104,10 @@ def _run(
                 host.finish_capture()
         stack.close()
         _sum_up(host, task, json=json)
+        if sums is not None:
+            counters = dict(host.counters())
+            content = sums.page(task=task, counters=counters, duration_s=host.now_s)
+            put(page, report, lambda: content)
         if writer is not None:
             writer.losses.check()
 
@@ -131,6 +141,25 @@ def check_files(files: Mapping[str, Path | None], *, printed: str, replace: bool
             refuse_if_taken(option, path, replace=replace)
 
 
+class _Rows:
+    """Receivers of the rows about connections that have ended: a file, a page, or none."""
+
+    def __init__(self, writer: Writer | None, sums: ConnectionSums | None) -> None:
+        self._writer = writer
+        self._sums = sums
+
+    def take(self, host: _core.Host, line: _StatusLine) -> None:
+        """Take the rows of the host."""
+        if self._writer is None and self._sums is None:
+            return
+        found = taken(host)
+        if self._sums is not None:
+            self._sums.add(found)
+        if self._writer is not None:
+            self._writer.write(found)
+            self._writer.losses.warn(line)
+
+
 class _StopRequests:
     """Counter of the signals that request the host to stop."""
 
@@ -147,7 +176,7 @@ def _until_stopped(
     host: _core.Host,
     stop: _StopRequests,
     grace: float,
-    writer: Writer | None,
+    rows: _Rows,
     line: _StatusLine,
     pcap: Path | None,
 ) -> None:
@@ -156,14 +185,9 @@ def _until_stopped(
     Reset the connections on a second signal, or after ``grace`` seconds.
     """
 
-    def take() -> None:
-        if writer is not None:
-            writer.write(taken(host))
-            writer.losses.warn(line)
-
     def work() -> None:
         host.run(milliseconds=SLICE_MS)
-        take()
+        rows.take(host, line)
         if pcap is not None:
             with capturing(pcap, line):
                 host.check_capture()
@@ -178,7 +202,7 @@ def _until_stopped(
         work()
     verbosity.detail("stopped after %.3f s", host.now_s)
     host.abort()
-    take()
+    rows.take(host, line)
 
 
 def _announce(host: _core.Host, task: str, port: int, *, json: bool) -> None:

@@ -13,14 +13,14 @@ import click
 
 from tcpsf import _core
 from tcpsf.cli import verbosity
-from tcpsf.cli.file_checks import refuse_if_taken, writing
+from tcpsf.cli.file_checks import put, staged_file, staged_page
 from tcpsf.cli.line_options import LINE_OPTIONS
 from tcpsf.cli.output import print_message
 from tcpsf.errors import TcpsfError
 from tcpsf.pcap import plain_write_errors, staged
-from tcpsf.report import link_output as report
+from tcpsf.report import link_output as output
+from tcpsf.report.link_page import link_page
 from tcpsf.scenario import Scenario
-from tcpsf.staging import partial_file
 
 FROM = "from"
 """Option that names a link of a scenario; the emulator gets the link itself."""
@@ -42,21 +42,20 @@ def command(
     pcap_bytes: int | None,
     force: bool,
     json: Path | None,
+    report: Path | None,
     **line: str | None,
 ) -> None:
     """Make the link, run the command, print statistics and exit with the command's status."""
-    _check_files(pcap, json, (("--pcap-at", pcap_at), ("--pcap-bytes", pcap_bytes)), force=force)
+    _check_files(
+        pcap, json, report, (("--pcap-at", pcap_at), ("--pcap-bytes", pcap_bytes)), force=force
+    )
     directions = _directions(line)
-    settings: dict[str, Any] = {
-        **directions,
-        "mtu": mtu,
-        "seed": seed,
-        "spin": spin,
-        "offload": offload,
-    }
+    common: dict[str, Any] = {"mtu": mtu, "seed": seed, "spin": spin, "offload": offload}
+    settings = {**directions, **common}
     other_end = None if outside is None else _words(outside)
     with contextlib.ExitStack() as stack:
-        statistics = None if json is None else stack.enter_context(_statistics(json, replace=force))
+        statistics = stack.enter_context(staged_file("--json", json, replace=force))
+        page = stack.enter_context(staged_page(report, replace=force))
         capture = None
         if pcap is not None:
             staging = stack.enter_context(staged(pcap, replace=force))
@@ -69,7 +68,7 @@ def command(
                 up=_template("up", directions),
                 down=_template("down", directions),
             )
-            print_message(report.ends(emulation.ends))
+            print_message(output.ends(emulation.ends))
             verbosity.detail("command starts: %s", shlex.join(command))
             found = json_format.loads(
                 emulation.run(list(command), outside=other_end, capture=capture)
@@ -79,20 +78,22 @@ def command(
             found["exit_status"],
             found["duration_s"],
         )
-        if json is not None and statistics is not None:
-            with writing(json):
-                statistics.write_text(
-                    json_format.dumps(report.as_dict(found, settings)) + "\n", encoding="utf-8"
-                )
+        put(statistics, json, lambda: json_format.dumps(output.as_dict(found, settings)) + "\n")
+        put(page, report, lambda: link_page(found, settings, command=command))
     if statistics is None:
-        print_message(report.as_text(found))
-    elif (ended := report.outside_ended(found)) is not None:
+        print_message(output.as_text(found))
+    elif (ended := output.outside_ended(found)) is not None:
         print_message(ended)
     raise click.exceptions.Exit(found["exit_status"])
 
 
 def _check_files(
-    pcap: Path | None, json: Path | None, about_pcap: Sequence[tuple[str, object]], *, force: bool
+    pcap: Path | None,
+    json: Path | None,
+    report: Path | None,
+    about_pcap: Sequence[tuple[str, object]],
+    *,
+    force: bool,
 ) -> None:
     """Refuse options without effect, and standard output as a file.
 
@@ -104,12 +105,12 @@ def _check_files(
                 raise TcpsfError(
                     f"cannot capture: `{option} {value}` without `--pcap`", hint="add `--pcap FILE`"
                 )
-        if force and json is None:
+        if force and json is None and report is None:
             raise TcpsfError(
-                "cannot replace files: `--force` without `--pcap` or `--json`",
+                "cannot replace files: `--force` without `--pcap`, `--json` or `--report`",
                 hint="omit `--force`",
             )
-    for option, path in (("--pcap", pcap), ("--json", json)):
+    for option, path in (("--pcap", pcap), ("--json", json), ("--report", report)):
         if path is None or not str(path).startswith("-"):
             continue
         if str(path) != "-":  # click takes the next word as the file, even if it is an option
@@ -121,24 +122,6 @@ def _check_files(
             f"cannot write `{option} {path}`: standard output belongs to COMMAND",
             hint=f"give a file or another descriptor: `{option} /dev/fd/3 3>&1 1>&2`",
         )
-
-
-@contextlib.contextmanager
-def _statistics(path: Path, *, replace: bool) -> Iterator[Path]:
-    """Yield the file to write statistics to, which is renamed to ``path`` at the end.
-
-    If ``path`` is a pipe or a device, yield it without a temporary file.
-    """
-    if path.exists() and not path.is_file() and not path.is_dir():
-        yield path
-        return
-    refuse_if_taken("--json", path, replace=replace)
-    with contextlib.ExitStack() as stack:
-        with writing(path):
-            staging = stack.enter_context(partial_file(path))
-        yield staging
-        with writing(path):
-            staging.replace(path)
 
 
 def _directions(line: Mapping[str, str | None]) -> dict[str, dict[str, str]]:

@@ -113,6 +113,11 @@ def out(text: str) -> Option:
     return click.option("--out", type=FOLDER, metavar="DIR", help=text)
 
 
+def page(text: str) -> Option:
+    """Make the option for a page with charts."""
+    return click.option("--report", type=FOLDER, metavar="PAGE.html", help=text)
+
+
 def pcap(text: str, *, places: Sequence[str], place: str, where: str, default_bytes: str) -> Option:
     """Make the options of a capture: the file, the vantage point, and the bytes of each packet.
 

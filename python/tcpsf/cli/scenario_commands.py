@@ -12,12 +12,17 @@ from tcpsf.cli.options import (
     as_json,
     force,
     out,
+    page,
     pcap,
     runs,
     seed,
     settings,
     workers,
 )
+from tcpsf.cli.quantities import Count
+
+MOST_FLOW = 2**63 - 1
+"""Maximum of `--flow`."""
 
 
 @click.command(cls=Command)
@@ -36,7 +41,15 @@ from tcpsf.cli.options import (
     where="Capture at the sender of a flow's data, at the receiver, or at both.  [default: sender]",
     default_bytes="128",
 )
-@force("--out and --pcap")
+@page("Write a page with the summary and charts of the runs to this file.")
+@click.option(
+    "--flow",
+    type=Count(most=MOST_FLOW),
+    metavar="N",
+    help="Number of the flow in the first run whose packets --report draws.  [default: a flow with "
+    "a loss]",
+)
+@force("--out, --pcap and --report")
 def sim(**arguments: Any) -> None:
     """Run a scenario and summarise its flows and links.
 

@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tcpsf.cli import scenario_file
+from tcpsf.cli.file_checks import put, staged_page
 from tcpsf.cli.output import MARK, print_message, print_pieces, print_result, results_folder
 from tcpsf.cli.progress import bar
 from tcpsf.cli.spool import Spool
 from tcpsf.cli.tables import TableWriter
 from tcpsf.errors import TcpsfError
 from tcpsf.pcap import Pcap, standard_output
-from tcpsf.report import sim_output as report
+from tcpsf.report import sim_output
+from tcpsf.run_report.flow_trace import trace
+from tcpsf.run_report.observed import observe
+from tcpsf.run_report.run_page import run_page
 from tcpsf.runs import Job, Progress, checked_seed, results_of
 from tcpsf.scenario import Scenario
 from tcpsf.sim_summary import Summary
@@ -37,15 +41,22 @@ def command(
     pcap: Path | None,
     pcap_at: Literal["sender", "receiver", "both"] | None,
     pcap_bytes: int | None,
+    report: Path | None,
+    flow: int | None,
     force: bool,
 ) -> None:
-    """Simulate the runs, print their summary and, with ``out``, write the results."""
+    """Simulate the runs, print their summary, and write the results and the page."""
     capture = _capture(pcap, pcap_at, pcap_bytes, runs=runs, replace=force)
     to_stdout = pcap == STANDARD
     if to_stdout and json:
         raise TcpsfError(
             "cannot write both `--json` and `--pcap -` to standard output",
             hint="give a file for `--pcap`",
+        )
+    if report is None and flow is not None:
+        raise TcpsfError(
+            f"cannot draw a flow: `--flow {flow}` without `--report`",
+            hint="add `--report PAGE.html`",
         )
     checked_seed(seed + runs - 1)
     scenario = scenario_file.read(file, settings)
@@ -56,8 +67,13 @@ def command(
             folder = (
                 None if out is None else stack.enter_context(results_folder(out, replace=force))
             )
+            page = stack.enter_context(staged_page(report, replace=force))
             with bar("simulating") as progress:
                 _simulate(scenario, seeds, workers, folder, capture, progress, found.add)
+            if page is not None:
+                with bar("observing the first run") as progress:
+                    content = _page(found.summed, seeds, flow, progress)
+                put(page, report, lambda: content)
             if folder is not None:
                 _write(folder, found, seeds)
         if json:
@@ -81,7 +97,25 @@ class _Found:
                 self._links.add({"seed": run.provenance.seed, **link})
 
     def as_json(self, seeds: Sequence[int]) -> Iterator[str]:
-        return report.as_json(self.summed, seeds=seeds, links=self._links)
+        return sim_output.as_json(self.summed, seeds=seeds, links=self._links)
+
+
+def _page(
+    found: SummedRuns,
+    seeds: Sequence[int],
+    flow: int | None,
+    progress: Callable[[Progress], None] | None,
+) -> str:
+    """Repeat the first run to observe it, and return the page."""
+
+    def move(share: float) -> None:
+        if progress is not None:
+            progress(Progress(done=share, finished=0, runs=1))
+
+    source = found.source
+    seen = observe(source.scenario, seed=source.seed, flow=flow, progress=move)
+    traced = None if seen.flow is None else trace(source.scenario, seen.flow, seed=source.seed)
+    return run_page(found, seen, traced, seeds=seeds)
 
 
 def _capture(
@@ -140,7 +174,7 @@ def _simulate(
 
 def _write(folder: Path, found: _Found, seeds: Sequence[int]) -> None:
     source = found.summed.source
-    provenance = report.members(
+    provenance = sim_output.members(
         version=source.version, seeds=iter(seeds), scenario=source.scenario.to_dict()
     )
     for name, pieces in ((MARK, provenance), ("summary.json", found.as_json(seeds))):

@@ -17,6 +17,7 @@ from typing import Any
 
 import tcpsf
 from tcpsf import paired, scenario, stats, summary
+from tcpsf.run_report import flow_trace
 
 INTRODUCTION = """\
 # Python
@@ -68,6 +69,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
 """Public names that have a section, by the heading of their group."""
 
 OTHERS: tuple[Any, ...] = (
+    flow_trace.FlowTrace,
+    flow_trace.LossRepair,
     stats.Estimate,
     paired.Difference,
     summary.SummaryFold,

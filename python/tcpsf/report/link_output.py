@@ -47,15 +47,15 @@ ROWS = {
 ALWAYS = 3
 
 
-def as_text(found: Mapping[str, Any]) -> str:
-    """Return the packet counts of both directions side by side, as text."""
+def rows(found: Mapping[str, Any]) -> list[list[str]]:
+    """Return the statistics of both directions side by side, as a table with heads."""
     directions = (found["up"], found["down"])
-    rows = [["", "up", "down"]]
+    table = [["", "up", "down"]]
     for number, (name, column) in enumerate(ROWS.items()):
         values = [direction[column] for direction in directions]
         if number < ALWAYS or any(values):
             in_bytes = column.endswith("_bytes")
-            rows.append(
+            table.append(
                 [
                     name,
                     *(
@@ -65,19 +65,19 @@ def as_text(found: Mapping[str, Any]) -> str:
                 ]
             )
     if any(direction["utilisation"] for direction in directions):
-        rows.append(
+        table.append(
             [
                 "used, %",
                 *(text.number(100 * direction["utilisation"], 1) for direction in directions),
             ]
         )
-        rows.append(
+        table.append(
             [
                 "queue, kB",
                 *(text.number(direction["mean_queue_bytes"] * 1e-3, 1) for direction in directions),
             ]
         )
-        rows.append(
+        table.append(
             [
                 "queue max, kB",
                 *(text.number(direction["max_queue_bytes"] * 1e-3, 1) for direction in directions),
@@ -89,13 +89,18 @@ def as_text(found: Mapping[str, Any]) -> str:
         ("lateness max, µs", "max"),
     ):
         errors = [direction[f"timing_error_{column}_s"] for direction in directions]
-        rows.append(
+        table.append(
             [name, *(text.number(None if error is None else error * 1e6, 0) for error in errors)]
         )
+    return table
+
+
+def as_text(found: Mapping[str, Any]) -> str:
+    """Return the statistics of both directions side by side, as text."""
     ended = outside_ended(found)
     tail = "" if ended is None else f"\n\n{ended}"
     head = f"Exit status {found['exit_status']} after {text.seconds(found['duration_s'])} s, seed {found['seed']}."
-    return f"{head}\n\n{text.table(rows, left=[0])}{tail}"
+    return f"{head}\n\n{text.table(rows(found), left=[0])}{tail}"
 
 
 def outside_ended(found: Mapping[str, Any]) -> str | None:

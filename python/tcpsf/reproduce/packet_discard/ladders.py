@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tcpsf.chart import time_sequence
 from tcpsf.evaluation import judge
 from tcpsf.evaluation.data import Drawing
 from tcpsf.evaluation.exhibit import Exhibit, Part
@@ -18,7 +19,6 @@ from tcpsf.evaluation.watch import Rows
 from tcpsf.models import packet_discard as model
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
-from tcpsf.report import ladder
 from tcpsf.summary import RunSummary
 
 PACKETS = Rows(
@@ -122,7 +122,7 @@ def _exhibit(drawn: Ladder) -> Exhibit:
 
 def _part(drawn: Ladder, runs: Mapping[str, RunSummary]) -> Part:
     flows = [flow(name, drawn.window, run) for name, run in runs.items()]
-    svg = ladder.side_by_side(flows, title=drawn.title, flight_s=networks.LINE_DELAY_S)
+    svg = time_sequence.side_by_side(flows, title=drawn.title, flight_s=networks.LINE_DELAY_S)
     drawing = Drawing(
         key=drawn.key,
         title=f"{drawn.figure}: {drawn.title[0].lower()}{drawn.title[1:]}",
@@ -133,16 +133,16 @@ def _part(drawn: Ladder, runs: Mapping[str, RunSummary]) -> Part:
     return Part(drawings=(drawing,), findings=(_claim(drawn, runs),))
 
 
-def flow(name: str, window: int, run: RunSummary) -> ladder.Flow:
+def flow(name: str, window: int, run: RunSummary) -> time_sequence.Flow:
     """Extract the window with the losses, up to the acknowledgment of the whole window."""
     first = 1 + (window - 1) * paper.SEGMENT
     past = first + window * paper.SEGMENT
-    packets = [each for each in ladder.paired(PACKETS.of(run)) if _within(each, first)]
+    packets = [each for each in time_sequence.paired(PACKETS.of(run)) if _within(each, first)]
     arrivals = [
         each.ended_s for each in packets if not each.from_sender and (each.ack or 0) >= past
     ]
     end = min(arrivals)
-    return ladder.Flow(
+    return time_sequence.Flow(
         name=name,
         packets=tuple(each for each in packets if each.ended_s <= end),
         repairs=tuple((row["time_s"], row["cause"]) for row in REPAIRS.of(run)),
@@ -153,7 +153,7 @@ def flow(name: str, window: int, run: RunSummary) -> ladder.Flow:
     )
 
 
-def _within(packet: ladder.Packet, first: int) -> bool:
+def _within(packet: time_sequence.Packet, first: int) -> bool:
     return packet.seq >= first if packet.from_sender else (packet.ack or 0) >= first
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tcpsf import stats
+from tcpsf.chart import time_sequence
 from tcpsf.distribution import Distribution
 from tcpsf.evaluation import judge
 from tcpsf.evaluation.data import Drawing, Row, Table, TableCell
@@ -18,7 +19,6 @@ from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.models import short_flows as sf
 from tcpsf.papers import short_flows as paper
 from tcpsf.papers.short_flows_simulated import WORKLOAD, Assumptions, TransferPoint, network
-from tcpsf.report import ladder
 from tcpsf.reproduce.short_flows.phases import (
     COLUMNS,
     DELAYED,
@@ -138,9 +138,9 @@ def _seen(point: TransferPoint, assumed: Assumptions, runs: Sequence[RunSummary]
 def _drawing(drawn: Mapping[str, Any]) -> Drawing:
     rows = [dict(zip(TRACED, row, strict=True)) for row in drawn["rows"]]
     phases = tuple((start, end, name) for start, end, name in drawn["phases"])
-    flow = ladder.Flow(
+    flow = time_sequence.Flow(
         name=f"{LONG.size} bytes",
-        packets=ladder.paired(rows),
+        packets=time_sequence.paired(rows),
         repairs=tuple((at, cause) for at, cause in drawn["repairs"]),
         complete_s=phases[-1][1],
         segment_bytes=LONG.mss,
@@ -153,7 +153,9 @@ def _drawing(drawn: Mapping[str, Any]) -> Drawing:
         caption=f"The first trial of {LONG.size // 1000} kB that has each phase: loss of {100 * LONG.loss:g} % on "
         "either path. Segments are numbered from 0, and an acknowledgment has the number of the next one. Time "
         "runs downwards.",
-        svg=ladder.side_by_side((flow,), title="Phases of a transfer", flight_s=LONG.rtt / 2),
+        svg=time_sequence.side_by_side(
+            (flow,), title="Phases of a transfer", flight_s=LONG.rtt / 2
+        ),
     )
 
 

@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tcpsf.chart import time_sequence
+from tcpsf.chart.time_sequence import Flow, Packet
 from tcpsf.evaluation import judge
 from tcpsf.evaluation.data import Drawing, Row, Table, TableCell
 from tcpsf.evaluation.exhibit import Exhibit, Part
@@ -13,8 +15,6 @@ from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.evaluation.watch import Rows
 from tcpsf.papers import short_flows as paper
 from tcpsf.papers.short_flows_simulated import WORKLOAD, TransferPoint, network
-from tcpsf.report import ladder
-from tcpsf.report.ladder import Flow, Packet
 from tcpsf.reproduce.short_flows.trials import Setting
 from tcpsf.summary import RunSummary
 
@@ -65,7 +65,7 @@ class Round:
 def _packets(run: RunSummary) -> tuple[Packet, ...]:
     import polars as pl
 
-    return ladder.packets_of(pl.DataFrame(TRACED.of(run), infer_schema_length=None))
+    return time_sequence.packets_of(pl.DataFrame(TRACED.of(run), infer_schema_length=None))
 
 
 def rounds(packets: Sequence[Packet], rtt: float) -> list[Round]:
@@ -108,7 +108,9 @@ def _part(case: Case, runs: Runs) -> Part:
                 title="Fig. 1: a transfer without loss, packet by packet",
                 source=f"{paper.SHORT}, Fig. 1",
                 caption="Time runs downwards. The sender is the server.",
-                svg=ladder.side_by_side((flow,), title="HTTP over TCP", flight_s=POINT.rtt / 2),
+                svg=time_sequence.side_by_side(
+                    (flow,), title="HTTP over TCP", flight_s=POINT.rtt / 2
+                ),
             ),
         ),
         tables=(

@@ -6,6 +6,7 @@ import textwrap
 from dataclasses import dataclass, replace
 
 from tcpsf import text
+from tcpsf.chart import time_sequence
 from tcpsf.evaluation.data import (
     OWN,
     Conclusion,
@@ -42,7 +43,7 @@ FIRST_LOSS = (
 class Demo:
     """Data of `tcpsf demo`: one lost segment, and Table I under two readings."""
 
-    flows: tuple[ladder.Flow, ...]
+    flows: tuple[time_sequence.Flow, ...]
     text: Table1
     closest: Table1
 
@@ -112,7 +113,7 @@ def _flows(demo: Demo) -> str:
     return text.table([heads, *([flow.name, *_outcome(flow)] for flow in demo.flows)], left=[0, 2])
 
 
-def _outcome(flow: ladder.Flow) -> tuple[str, str, str]:
+def _outcome(flow: time_sequence.Flow) -> tuple[str, str, str]:
     first = next(packet.payload for packet in flow.packets if packet.payload)
     repairs = " and ".join(dict.fromkeys(cause.replace("-", " ") for _, cause in flow.repairs))
     return str(first), repairs or text.NOTHING, text.number(flow.complete_s)
