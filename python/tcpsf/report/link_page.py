@@ -49,7 +49,7 @@ def link_page(
     ]
     sections = [
         PageSection(key="summary", title="Summary", tables=tables),
-        PageSection(key="packets", title="Packets", plots=[each for each in plots if each]),
+        PageSection(key="charts", title="Both directions", plots=[each for each in plots if each]),
     ]
     return page_of_sections(sections, title="tcpsf link", text=about)
 
@@ -75,7 +75,10 @@ def _counts(
     ]
     if not rows:
         return None
-    return plot(rows, y_axis=Axis(label="packets"), style="bar", title=title, key=key)
+    x_axis = Axis(label="outcome", scale="category")
+    return plot(
+        rows, x_axis=x_axis, y_axis=Axis(label="packets"), style="bar", title=title, key=key
+    )
 
 
 def _lateness(found: Mapping[str, Any]) -> Plot | None:
@@ -89,6 +92,7 @@ def _lateness(found: Mapping[str, Any]) -> Plot | None:
         return None
     return plot(
         rows,
+        x_axis=Axis(label="quantile", scale="category"),
         y_axis=Axis(label="lateness", unit="µs"),
         style="bar",
         title="Lateness",

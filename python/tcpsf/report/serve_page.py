@@ -153,6 +153,7 @@ class ConnectionSums:
         ]
         return plot(
             rows,
+            x_axis=Axis(label="event", scale="category"),
             y_axis=Axis(label="mean number per connection"),
             style="bar",
             title="Recoveries and retransmissions",

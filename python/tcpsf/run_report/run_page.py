@@ -65,8 +65,9 @@ def _over_time(seen: Observation, *, seed: int) -> PageSection:
         plots.append(run_plots.losses(seen))
     if seen.windows():
         plots.append(run_plots.windows(seen))
-    empty = [f"`{name}`" for name in seen.charted if name not in filled]
-    notes = [f"Queues without a packet in any sample: {', '.join(empty)}."] if empty else []
+    small = [f"`{name}`" for name in seen.charted if name not in filled]
+    limit = f"at most {100 * run_plots.SMALL:g} % of the largest one"
+    notes = [f"Queues of {limit} have no chart: {', '.join(small)}."] if small else []
     notes += [
         f"{text.plain(number, 0)} other {what} have no chart."
         for what, number in seen.left_out.items()

@@ -22,6 +22,8 @@ PLACES = 250
 """Maximum number of times at which distribution functions are computed."""
 MOST_CLASSES = 16
 """Maximum number of size classes with a panel each."""
+SMALL = 0.02
+"""Share of the largest queue. Links with at most this queue have no chart on a page."""
 TIME = Axis(label="time", unit="s")
 RESPONSES = {
     "fast-retransmit": "fast retransmit",
@@ -171,12 +173,13 @@ def queue(seen: Observation, *, links: Sequence[str] = ()) -> Plot:
 
 
 def filled_queues(seen: Observation) -> list[str]:
-    """Return the links whose queue has a packet in at least one sample."""
+    """Return the links whose maximum queue is more than `SMALL` of the largest one."""
     import polars as pl
 
-    filled = seen.samples.filter(pl.col("quantity") == "queue_bytes", pl.col("value") > 0)
-    found = set(filled["object"].to_list())
-    return [name for name in seen.charted if name in found]
+    own = seen.samples.filter(pl.col("quantity") == "queue_bytes")
+    most: dict[str, float] = dict(own.group_by("object").agg(pl.col("value").max()).iter_rows())
+    least = SMALL * max(most.values(), default=0.0)
+    return [name for name in seen.charted if most.get(name, 0.0) > least]
 
 
 def rates(seen: Observation) -> set[str]:
