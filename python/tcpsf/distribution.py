@@ -151,6 +151,7 @@ class RunTimes:
     def __init__(self) -> None:
         self.together = Distribution()
         """The times of all runs."""
+        # The times of each run in ascending order, one run after the other.
         self._values = array("q")
         self._ends = array("q")
         """While all times are kept: the number of times after each run that has any."""
@@ -166,7 +167,7 @@ class RunTimes:
             return
         self._sizes_squared += len(run) ** 2
         if self.together.is_exact and run.is_exact and len(self.together) + len(run) <= EXACT:
-            self._values.extend(run.values)
+            self._values.extend(run.ordered())
             self._ends.append(len(self._values))
         else:
             for times in self._times_of_runs():
@@ -202,9 +203,10 @@ class RunTimes:
         (2, 3)
         """
         if self.together.is_exact:
-            most, found = round(seconds * 1e9), Sums()
-            for times in self._times_of_runs():
-                found.add(sum(value <= most for value in times), len(times))
+            most, found, begin = round(seconds * 1e9), Sums(), 0
+            for end in self._ends:
+                found.add(bisect_right(self._values, most, begin, end) - begin, end - begin)
+                begin = end
             return found
         last = math.log(seconds) / BIN
         return Sums.of(

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tcpsf import paired, stats
+from tcpsf.distribution import RunTimes
 from tcpsf.scenario import Greedy, Scenario
 from tcpsf.summary import Group, RunSummary, Totals, total
 
@@ -241,6 +242,16 @@ class Subject(NamedTuple):
         )
 
 
+class _ArmTimes:
+    """Completion times of an arm: of each run, and of all runs together."""
+
+    def __init__(self, runs: Sequence[Totals]) -> None:
+        self.runs: paired.Times = [totals.times for totals in runs]
+        self.together = RunTimes()
+        for times in self.runs:
+            self.together.add(times)
+
+
 class _Measured(NamedTuple):
     """A subject with the measurements to compute."""
 
@@ -262,18 +273,18 @@ class _Measured(NamedTuple):
         yield self._measurement(measure, values, [paired.ratios(first, each) for each in others])
 
     def quantile(
-        self, measure: RunMeasure, part: float, times: Sequence[paired.Times]
+        self, measure: RunMeasure, part: float, arms: Sequence[_ArmTimes]
     ) -> Iterator[Measurement]:
-        """Yield a percentile, if selected; ``times`` has the times of each run and arm."""
+        """Yield a percentile, if selected."""
         if not self.selection.wants(measure):
             return
-        if any(sum(map(len, each)) * (1.0 - part) < BEYOND for each in times):
-            yield self._measurement(measure, [None] * len(times), [None] * (len(times) - 1))
+        if any(len(arm.together.together) * (1.0 - part) < BEYOND for arm in arms):
+            yield self._measurement(measure, [None] * len(arms), [None] * (len(arms) - 1))
             return
-        values = [stats.quantile(each, part) for each in times]
+        values = [stats.quantile_of(arm.together, len(arm.runs), part) for arm in arms]
         differences = [
-            paired.quantiles(times[0], each, values[0], value)
-            for each, value in zip(times[1:], values[1:], strict=True)
+            paired.quantiles(arms[0].runs, arm.runs, values[0], value)
+            for arm, value in zip(arms[1:], values[1:], strict=True)
         ]
         yield self._measurement(measure, values, differences)
 
@@ -339,7 +350,7 @@ def _flows(subject: Subject, arms: Sequence[Arm], selection: Selection) -> Itera
     yield from measured.ratio(
         COMPLETION, lambda: [[(t.sender_ns * 1e-9, t.completed) for t in each] for each in runs]
     )
-    times = [[totals.times for totals in each] for each in runs]
+    times = [_ArmTimes(each) for each in runs]
     for measure, part in QUANTILES:
         yield from measured.quantile(measure, part, times)
     for measure, of in PER_FLOW:

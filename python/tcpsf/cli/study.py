@@ -8,11 +8,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tcpsf import text
+from tcpsf import _core, text
 from tcpsf.chart import page_of
 from tcpsf.cli import colour
 from tcpsf.cli.file_checks import refuse_if_taken, writing
-from tcpsf.cli.output import MARK, print_message, print_result, put_json, results_folder
+from tcpsf.cli.output import (
+    MARK,
+    print_message,
+    print_pieces,
+    print_result,
+    put_json,
+    results_folder,
+)
 from tcpsf.cli.progress import bar
 from tcpsf.cli.setting import parsed
 from tcpsf.errors import StudyError
@@ -182,7 +189,7 @@ def merge(
 
 def _show(found: StudyResults, measures: Sequence[str], *, json: bool) -> None:
     if json:
-        print_result(json_format.dumps(report.results_json(found, measures)))
+        print_pieces(report.results_json(found, measures))
     else:
         print_result(colour.results(report.results_text(found, measures)))
 
@@ -198,9 +205,10 @@ def _write(folder: Path, found: StudyResults) -> None:
             page_of(plots, title=title), encoding="utf-8"
         )
     found.frame.write_parquet(folder / "results.parquet")
-    whole = report.results_json(found)
-    put_json(folder / "study.json", whole)
-    put_json(folder / MARK, {key: whole[key] for key in ("schema", "study")})
+    with (folder / "study.json").open("w", encoding="utf-8") as file:
+        file.writelines(report.results_json(found))
+        file.write("\n")
+    put_json(folder / MARK, {"study": found.study.to_dict(), "version": _core.version})
 
 
 def _study(file: Path, settings: Sequence[str], runs: int | None) -> Study:

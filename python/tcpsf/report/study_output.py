@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,21 +23,32 @@ if TYPE_CHECKING:
 RESULTS = "tcpsf.study/1"
 STATE = "tcpsf.study-status/1"
 
+ROWS_AT_ONCE = 1000
+"""Number of results that are Python objects at one time."""
+
 Row = dict[str, Any]
 
 
-def results_json(found: StudyResults, measures: Sequence[str] = ()) -> Row:
-    """Return plain data as ``report/schema/study.json`` describes it."""
+def results_json(found: StudyResults, measures: Sequence[str] = ()) -> Iterator[str]:
+    """Yield JSON as ``report/schema/study.json`` describes it, a line for each result.
+
+    A large study has more results than fit into memory as Python objects.
+    """
     chosen = _chosen(found, measures) if measures else found.frame
-    return {
+    head = {
         "schema": RESULTS,
         "study": found.study.to_dict(),
         "points": found.points,
         "complete": found.complete,
         "confidence": confidence_of(found.study),
         "axes": [axis.column for axis in found.study.axis],
-        "results": [_finite(row) for row in chosen.to_dicts()],
     }
+    yield f'{json.dumps(head)[:-1]}, "results": ['
+    separator = "\n"
+    for row in chosen.iter_rows(named=True, buffer_size=ROWS_AT_ONCE):
+        yield separator + json.dumps(_finite(row))
+        separator = ",\n"
+    yield "\n]}"
 
 
 def _finite(row: Row) -> Row:
