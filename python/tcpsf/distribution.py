@@ -68,6 +68,20 @@ class Distribution:
         self._bins.update(other._bins)
         self._keep_small()
 
+    @classmethod
+    def merged(cls, parts: Iterable[Distribution]) -> Distribution:
+        """Return the values of several distributions, in ascending order.
+
+        Sorting ordered parts takes less time than sorting all values.
+        """
+        found = cls()
+        for part in parts:
+            found._values.extend(part.ordered())
+            found._bins.update(part._bins)  # noqa: SLF001 (of the same class)
+        found._values = array("q", sorted(found._values))
+        found._keep_small()
+        return found
+
     def _keep_small(self) -> None:
         self._ordered = None
         if self._bins or len(self._values) > EXACT:
