@@ -53,7 +53,8 @@ def tiny_file(tmp_path: Path) -> Path:
 
 def peak_kb(file: Path, *, runs: int, json: bool) -> float:
     """The most memory that Python objects took during a command, kB."""
-    nothing: dict[str, Any] = {"out": None, "pcap": None, "pcap_at": None, "pcap_bytes": None}
+    unset = ("out", "report", "flow", "pcap", "pcap_at", "pcap_bytes")
+    nothing: dict[str, Any] = dict.fromkeys(unset)
     tracemalloc.start()
     try:
         command(
