@@ -53,11 +53,6 @@ class Distribution:
         """Whether every value is stored, instead of a histogram."""
         return not self._bins
 
-    @property
-    def values(self) -> Sequence[int]:
-        """The values in the order of their addition; empty if the values are not kept."""
-        return self._values
-
     def bins(self) -> Counter[int]:
         """Return the number of values in each bin, also while all values are kept."""
         return self._bins + Counter(map(_bin, self._values))

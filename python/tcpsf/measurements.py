@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tcpsf import paired, stats
-from tcpsf.distribution import Distribution, RunTimes
+from tcpsf.distribution import RunTimes
 from tcpsf.scenario import Greedy, Scenario
-from tcpsf.summary import Group, RunSummary, Totals
+from tcpsf.summary import Group, RunSummary, Totals, total
 
 SIGNIFICANT = 0.05
 """Adjusted p-value below which a difference is called significant."""
@@ -216,21 +216,13 @@ class Arm:
     def totals(self, subject: Subject) -> list[Totals]:
         """Return the totals of each run over the flows of a subject."""
         return [
-            _merged([part for group, part in run.groups.items() if subject.has(group)])
+            total(part for group, part in run.groups.items() if subject.has(group))
             for run in self.runs
         ]
 
     def durations_s(self) -> list[float]:
         """Return the observed time of each run."""
         return [run.links[0]["duration_s"] for run in self.runs]
-
-
-def _merged(parts: Sequence[Totals]) -> Totals:
-    """Return the sums and the times of several groups of one run."""
-    together = Totals(times=Distribution.merged(part.times for part in parts))
-    for part in parts:
-        together.add_sums(part)
-    return together
 
 
 class Subject(NamedTuple):

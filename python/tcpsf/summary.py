@@ -97,9 +97,10 @@ class Totals:
 
 def total(parts: Iterable[Totals]) -> Totals:
     """Return the total of several groups of one run."""
-    together = Totals()
-    for part in parts:
-        together.add(part)
+    listed = list(parts)
+    together = Totals(times=Distribution.merged(part.times for part in listed))
+    for part in listed:
+        together.add_sums(part)
     return together
 
 
