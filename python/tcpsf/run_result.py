@@ -10,6 +10,7 @@ from tcpsf import _core, markup, text
 from tcpsf.errors import OutputError, TcpsfError
 from tcpsf.result import Batch, Provenance
 from tcpsf.sim_summary import Summary, sums_of
+from tcpsf.staging import write_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -159,7 +160,6 @@ class RunResult:
         ``flow`` is that of `ladder`. Raises `OutputError` if the file cannot be written, or if it
         exists and ``force`` is false, and `TcpsfError` if the run has no such flow.
         """
-        from tcpsf.run_report.page_sections import write_page
         from tcpsf.run_report.run_page import run_page
 
         target = Path(path)
@@ -170,7 +170,7 @@ class RunResult:
             )
         traced = self.ladder(flow) if self.flows.height or flow is not None else None
         found, seeds = sums_of([self])
-        write_page(target, run_page(found, self._observed(), traced, seeds=seeds))
+        write_file(target, run_page(found, self._observed(), traced, seeds=seeds))
         return target
 
     def _observed(self) -> Observation:

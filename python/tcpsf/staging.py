@@ -43,6 +43,19 @@ def partial_file(target: Path) -> Iterator[Path]:
         yield path
 
 
+def write_file(target: Path, content: str | bytes) -> None:
+    """Write a file, which appears complete or not at all. Raises `OutputError` if this fails."""
+    try:
+        with partial_file(target) as partial:
+            partial.write_bytes(content.encode() if isinstance(content, str) else content)
+            partial.replace(target)
+    except OSError as error:
+        raise OutputError(
+            f"cannot write `{target}`: {(error.strerror or str(error)).lower()}",
+            hint="choose another file",
+        ) from None
+
+
 @contextlib.contextmanager
 def temporary_folder(prefix: str) -> Iterator[Path]:
     """Yield a new folder in the system's temporary folder; it is removed at the block's end.

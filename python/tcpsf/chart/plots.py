@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from tcpsf.chart import layout, lying, marks, page, rows, standalone
 from tcpsf.chart.panel import Axis, CurveStyle, Panel
-from tcpsf.errors import OutputError, TcpsfError
-from tcpsf.staging import partial_file
+from tcpsf.errors import TcpsfError
+from tcpsf.staging import write_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -89,12 +89,7 @@ class Plot:
                 f"cannot save a chart as `{target}`: unknown extension `{kind}`",
                 hint="use .html, .svg, .pdf or .png",
             )
-        try:
-            with partial_file(target) as partial:
-                partial.write_bytes(content)
-                partial.rename(target)
-        except OSError as error:
-            raise OutputError(f"cannot write `{target}`: {error.strerror}") from error
+        write_file(target, content)
         return target
 
     def placed(self, known: marks.Palette) -> layout.Placed:

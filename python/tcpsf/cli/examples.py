@@ -7,10 +7,10 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from tcpsf import text
-from tcpsf.cli.file_checks import refuse_if_taken, writing
+from tcpsf.cli.file_checks import refuse_if_taken
 from tcpsf.cli.output import print_message, print_result
 from tcpsf.scenario import packaged
-from tcpsf.staging import partial_file
+from tcpsf.staging import write_file
 
 STARTER = "starter"
 """The example that `tcpsf init` writes by default."""
@@ -37,9 +37,7 @@ def init(*, file: Path, example: str, force: bool) -> None:
     for path in files:
         refuse_if_taken("FILE", path, replace=force)
     for path, text_of_file in files.items():
-        with writing(path), partial_file(path) as partial:
-            partial.write_text(text_of_file, encoding="utf-8")
-            partial.replace(path)
+        write_file(path, text_of_file)
     print_message(f"wrote {' and '.join(f'`{path}`' for path in files)}; next: tcpsf sim {file}")
 
 

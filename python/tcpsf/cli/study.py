@@ -11,7 +11,7 @@ from typing import Any
 from tcpsf import _core, text
 from tcpsf.chart import page_of
 from tcpsf.cli import colour
-from tcpsf.cli.file_checks import refuse_if_taken, writing
+from tcpsf.cli.file_checks import refuse_if_taken
 from tcpsf.cli.output import (
     MARK,
     print_message,
@@ -25,7 +25,7 @@ from tcpsf.cli.setting import parsed
 from tcpsf.errors import StudyError
 from tcpsf.report import study_output as report
 from tcpsf.scenario import packaged
-from tcpsf.staging import partial_file
+from tcpsf.staging import write_file
 from tcpsf.storage import open_storage
 from tcpsf.studies.dask_pool import dask_pool
 from tcpsf.studies.definition import Study
@@ -44,9 +44,7 @@ def init(*, file: Path, force: bool) -> None:
     """Write the commented study."""
     refuse_if_taken("FILE", file, replace=force)
     content = packaged.folder().joinpath(STARTER).read_text(encoding="utf-8")
-    with writing(file), partial_file(file) as partial:
-        partial.write_text(content.replace("FILE", str(file)), encoding="utf-8")
-        partial.replace(file)
+    write_file(file, content.replace("FILE", str(file)))
     print_message(f"wrote `{file}`; next: tcpsf sweep {file} --out results")
 
 

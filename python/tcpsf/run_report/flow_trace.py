@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from tcpsf import _core, text
 from tcpsf.chart.time_sequence import Flow, Packet, paired, side_by_side
-from tcpsf.errors import OutputError, TcpsfError
+from tcpsf.errors import TcpsfError
 from tcpsf.result import to_frame
-from tcpsf.staging import partial_file
+from tcpsf.staging import write_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -173,12 +173,7 @@ class FlowTrace:
                 f"cannot save a ladder diagram as `{target}`: unknown extension `{target.suffix}`",
                 hint="use .svg",
             )
-        try:
-            with partial_file(target) as partial:
-                partial.write_text(self.svg(), encoding="utf-8")
-                partial.rename(target)
-        except OSError as error:
-            raise OutputError(f"cannot write `{target}`: {error.strerror}") from error
+        write_file(target, self.svg())
         return target
 
     def _repr_html_(self) -> str:

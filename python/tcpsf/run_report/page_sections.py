@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from tcpsf.chart import Plot, marks, page
-from tcpsf.errors import OutputError
-from tcpsf.staging import partial_file
 from tcpsf.text import TitledTable
 
 
@@ -41,21 +37,3 @@ def page_of_sections(
     known = marks.palette(panel for plot in plots for panel in plot.panels)
     template = page.environment("tcpsf.run_report").get_template("sections.html")
     return template.render(title=title, text=text, sections=sections, known=known)
-
-
-def write_page(path: Path, content: str) -> None:
-    """Write a page. It appears complete or not at all; raises `OutputError`."""
-    with _plain_errors(path), partial_file(path) as partial:
-        partial.write_text(content, encoding="utf-8")
-        partial.replace(path)
-
-
-@contextmanager
-def _plain_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(
-            f"cannot write `{path}`: {(error.strerror or str(error)).lower()}",
-            hint="choose another file",
-        ) from error
