@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import SupportsIndex
 
 from tcpsf.compared import Comparison
-from tcpsf.errors import ScenarioError, TcpsfError, nearest
+from tcpsf.errors import ScenarioError, TcpsfError, suggestion
 from tcpsf.measurements import Arm, adjusted, measurements
 from tcpsf.runs import Job, Progress, checked_seed, results_of
 from tcpsf.scenario import Scenario
@@ -109,10 +109,9 @@ def _chosen(scenario: Scenario, workloads: Sequence[str] | None) -> tuple[str, .
         return tuple(known)
     for name in workloads:
         if name not in known:
-            near = nearest(name, known)
             raise ScenarioError(
                 f"cannot compare: the scenario has no workload `{name}`",
-                hint=f"did you mean `{near}`?" if near else f"workloads: {', '.join(known)}",
+                hint=suggestion(name, known, "workloads"),
             )
     _refuse_repeated("workload", workloads)
     return tuple(workloads)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -44,6 +45,17 @@ class ModelError(TcpsfError, ValueError):
 
 class OutputError(TcpsfError):
     """Raised if results cannot be written. No incomplete file remains."""
+
+
+def suggestion(word: str, known: Iterable[str], what: str) -> str:
+    """Return the hint of an unknown word: the nearest known one, or all of them.
+
+    >>> suggestion("dealy", ["rate", "delay"], "keys"), suggestion("x", ["rate", "delay"], "keys")
+    ('did you mean `delay`?', 'keys: rate, delay')
+    """
+    listed = list(known)
+    near = nearest(word, listed)
+    return f"did you mean `{near}`?" if near else f"{what}: {', '.join(listed)}"
 
 
 def nearest(word: str, known: list[str]) -> str | None:

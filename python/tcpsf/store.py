@@ -53,6 +53,16 @@ class RunKey(NamedTuple):
         """Name of the run's file in the store."""
         return f"{self.point}-{self.seed}{SUFFIX}"
 
+    @classmethod
+    def of_file(cls, name: str) -> RunKey | None:
+        """Return the identity that a file's name gives; ``None`` for another file.
+
+        >>> RunKey.of_file(RunKey("0a1b", 7).file)
+        RunKey(point='0a1b', seed=7)
+        """
+        point, _, seed = name.removesuffix(SUFFIX).rpartition("-")
+        return cls(point, int(seed)) if point and seed.isdecimal() else None
+
 
 def point_of(
     scenario: Scenario, *, histogram: bool, watches: Sequence[Watch] = (), classes: bool = True
@@ -80,10 +90,6 @@ class Store:
     def keys(self) -> set[str]:
         """Return the names of the files of all runs."""
         return {name for name in self._files.names(self._folder) if name.endswith(SUFFIX)}
-
-    def has(self, key: RunKey) -> bool:
-        """Return whether there is a file of the run, which may be damaged."""
-        return self._files.exists(self._path(key))
 
     def load(self, key: RunKey, *, scenario: Scenario) -> RunSummary | None:
         """Return the run of ``scenario``, or ``None`` if it is missing or damaged."""

@@ -131,7 +131,7 @@ def test_equal_drawn_points_are_cells_of_their_own(small: Scenario, tmp_path: Pa
         runs=Replication(count=2),
         compare=StudyBaseline(axis="sender"),
     )
-    cells = sweep_module.checked_plan(study, open_storage(tmp_path)).cells()
+    cells = sweep_module.checked_plan(study, open_storage(tmp_path)).cells
     assert [[point.shown[1] for point in cell] for cell in cells] == [["plain", "fs"]] * 5
     found = sweep(study, store=tmp_path).frame.filter(measure="mean_s", name="web")
     assert found.height == 10

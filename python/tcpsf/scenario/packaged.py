@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import resources
 from importlib.resources.abc import Traversable
 
-from tcpsf.errors import ScenarioError, nearest
+from tcpsf.errors import ScenarioError, suggestion
 
 
 def names() -> list[str]:
@@ -23,9 +23,8 @@ def example(name: str) -> Traversable:
     """Return the file of an example. Raises `ScenarioError` for an unknown name."""
     known = names()
     if name not in known:
-        near = nearest(name, known)
         raise ScenarioError(
             f"cannot find example `{name}`",
-            hint=f"did you mean `{near}`?" if near else f"examples: {', '.join(known)}",
+            hint=suggestion(name, known, "examples"),
         )
     return folder().joinpath(f"{name}.toml")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from tcpsf.errors import ScenarioError, StudyError, nearest
+from tcpsf.errors import ScenarioError, StudyError, suggestion
 from tcpsf.runs import MOST_SEED
 from tcpsf.scenario import Scenario, codec, files, packaged
 
@@ -409,10 +409,8 @@ def _check_plots(study: Study, columns: list[str]) -> None:
 
 
 def _no_axis(where: str, column: str, columns: Sequence[str]) -> StudyError:
-    near = nearest(column, list(columns))
     return StudyError(
-        f"{where}: no axis is called `{column}`",
-        hint=f"did you mean `{near}`?" if near else f"axes: {', '.join(columns)}",
+        f"{where}: no axis is called `{column}`", hint=suggestion(column, columns, "axes")
     )
 
 

@@ -29,6 +29,9 @@ STUDIES = "studies"
 
 _PLAN = "points.parquet"
 
+Cell = tuple[StudyPoint, ...]
+"""Points that are compared with each other."""
+
 
 @dataclass(frozen=True, slots=True)
 class StudyPlan:
@@ -40,6 +43,8 @@ class StudyPlan:
     points: tuple[StudyPoint, ...]
     digests: tuple[str, ...]
     """Digest of each point (`store.point_of`)."""
+    cells: tuple[Cell, ...]
+    """Groups of points that are compared with each other; the first one is the baseline."""
 
     @property
     def folder(self) -> str:
@@ -54,26 +59,26 @@ class StudyPlan:
         """Return the scenario of a point."""
         return scenario_at(self.study, point)
 
-    def cells(self) -> list[tuple[StudyPoint, ...]]:
-        """Return groups of points that differ on the axis of ``[compare]`` only.
 
-        The baseline is the first point of its cell. Without ``[compare]``, each point is a cell.
-        """
-        compare = self.study.compare
-        if compare is None:
-            return [(point,) for point in self.points]
-        columns = [axis.column for axis in self.study.axis]
-        at = columns.index(compare.axis)
-        cells: dict[tuple[Value, ...], list[StudyPoint]] = {}
-        for point in self.points:
-            shown = point.shown
-            # Two drawn points may have equal values and are still two cells.
-            cells.setdefault((point.drawn, *shown[:at], *shown[at + 1 :]), []).append(point)
-        first = _baseline(self.study, [point.shown[at] for point in next(iter(cells.values()))])
-        return [
-            tuple(sorted(cell, key=lambda point: point.shown[at] != first))
-            for cell in cells.values()
-        ]
+def _cells(study: Study, points: Sequence[StudyPoint]) -> tuple[Cell, ...]:
+    """Return groups of points that differ on the axis of ``[compare]`` only.
+
+    The baseline is the first point of its cell. Without ``[compare]``, each point is a cell. Raises
+    `StudyError` if the axis does not have the baseline.
+    """
+    compare = study.compare
+    if compare is None:
+        return tuple((point,) for point in points)
+    at = [axis.column for axis in study.axis].index(compare.axis)
+    cells: dict[tuple[Value, ...], list[StudyPoint]] = {}
+    for point in points:
+        shown = point.shown
+        # Two drawn points may have equal values and are still two cells.
+        cells.setdefault((point.drawn, *shown[:at], *shown[at + 1 :]), []).append(point)
+    first = _baseline(study, [point.shown[at] for point in next(iter(cells.values()))])
+    return tuple(
+        tuple(sorted(cell, key=lambda point: point.shown[at] != first)) for cell in cells.values()
+    )
 
 
 def _baseline(study: Study, values: Sequence[Value]) -> Value:
@@ -109,10 +114,11 @@ def plan_study(study: Study, storage: Storage | None = None) -> StudyPlan:
     """
     identity = identity_of(study)
     points = points_of(study)
+    cells = _cells(study, points)
     stored = _stored_digests(study, identity, storage) if storage else None
     if stored is None or len(stored) != len(points):
         stored = [point_of(scenario_at(study, point), histogram=True) for point in points]
-    return StudyPlan(study, identity, tuple(points), tuple(stored))
+    return StudyPlan(study, identity, tuple(points), tuple(stored), cells)
 
 
 def _stored_digests(study: Study, identity: str, storage: Storage) -> list[str] | None:

@@ -17,22 +17,21 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
+from typing import Literal
 
-from tcpsf.errors import StudyError, nearest
+from tcpsf.errors import StudyError, suggestion
 from tcpsf.measurements import MEASURES, Arm, Measurement, Selection, measurements
 from tcpsf.runs import Progress, results_of
 from tcpsf.scenario import Scenario
 from tcpsf.stats import CONFIDENCE, Estimate
 from tcpsf.storage import Storage
-from tcpsf.store import SUFFIX, RunKey
+from tcpsf.store import RunKey
 from tcpsf.studies.definition import StoppingRule, Study
-from tcpsf.studies.planning import StudyPlan, run_store
+from tcpsf.studies.planning import Cell, StudyPlan, run_store
 from tcpsf.studies.points import StudyPoint
 from tcpsf.studies.study_fold import ROWS, RUNS
 from tcpsf.studies.tasks import TaskExecutor, job, run_tasks
 from tcpsf.summary import RunSummary
-
-Cell = tuple[StudyPoint, ...]
 
 NOTHING_NEW: Mapping[RunKey, RunSummary | None] = MappingProxyType({})
 """The argument of `StudyRuns.arms` that reads all runs from the store."""
@@ -53,9 +52,9 @@ class Shard:
                 hint="the parts of a study in eight are 1/8 to 8/8",
             )
 
-    def cells(self, plan: StudyPlan) -> list[Cell]:
+    def cells(self, plan: StudyPlan) -> tuple[Cell, ...]:
         """Return the cells of this part."""
-        return plan.cells()[self.part - 1 :: self.of]
+        return plan.cells[self.part - 1 :: self.of]
 
 
 WHOLE = Shard()
@@ -74,6 +73,11 @@ def rounds(rule: StoppingRule) -> list[int]:
     return totals
 
 
+def totals_of(study: Study) -> list[int]:
+    """Return the number of runs of each point after each round of a study."""
+    return rounds(study.runs.until) if study.runs.until else [study.runs.count]
+
+
 def confidence_of(study: Study) -> float:
     """Return the confidence of each interval of a study."""
     return confidence_after(study.runs.until) if study.runs.until else CONFIDENCE
@@ -86,12 +90,12 @@ def confidence_after(rule: StoppingRule) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The runs of a cell, as far as they are known."""
+    """The number of runs of a complete cell."""
 
     runs: int
     """Number of runs of each point."""
-    stopped: str | None
-    """``"count"``, ``"width"`` or ``"maximum"``; ``None`` if runs are missing."""
+    stopped: Literal["count", "width", "maximum"]
+    """Reason for this number: fixed, narrow enough, or the most."""
 
 
 class StudyRuns:
@@ -111,25 +115,20 @@ class StudyRuns:
         """Look at the store again."""
         self._stored = self._names() - self._damaged
 
-    def names(self) -> set[str]:
-        """Return the names of all files of runs in the store, of any study."""
-        return self._stored
-
-    def count(self) -> int:
-        """Return the number of the study's stored runs."""
+    def names(self) -> list[str]:
+        """Return the names of the files of the study's runs, in ascending order."""
         points = set(self.plan.digests)
-        return sum(name.partition("-")[0] in points for name in self._stored)
+        keys = ((RunKey.of_file(name), name) for name in self._stored)
+        return sorted(name for key, name in keys if key is not None and key.point in points)
 
     def may_be_complete(self) -> bool:
         """Return whether the first round of each cell is stored."""
-        runs = self.plan.study.runs
-        first = runs.until.batch if runs.until else runs.count
-        return not any(True for cell in self.plan.cells() for _ in self.missing(cell, first))
+        first = totals_of(self.plan.study)[0]
+        return not any(True for cell in self.plan.cells for _ in self.missing(cell, first))
 
     def is_valid(self, name: str) -> bool:
         """Return whether the file of a run is not damaged."""
-        point, _, seed = name.removesuffix(SUFFIX).rpartition("-")
-        key = RunKey(point, int(seed)) if seed.isdigit() else None
+        key = RunKey.of_file(name)
         return key is not None and (
             self._store.load(key, scenario=self.plan.study.scenario) is not None
         )
@@ -185,23 +184,18 @@ class StudyRuns:
             loaded.append(summary)
         return loaded
 
-    def extent(self, cell: Cell) -> Extent:
-        """Return how many runs of a cell are complete, and whether it needs more."""
-        runs, rule = self.plan.study.runs, self.plan.study.runs.until
-        if rule is None:
-            missing = any(True for _ in self.missing(cell, runs.count))
-            return Extent(0, None) if missing else Extent(runs.count, "count")
-        complete = 0
-        for total in rounds(rule):
+    def complete(self, cell: Cell) -> tuple[Extent, list[Arm]] | None:
+        """Return the extent and the runs of a cell; ``None`` if it needs more runs."""
+        for total in totals_of(self.plan.study):
             if any(True for _ in self.missing(cell, total)):
-                return Extent(complete, None)
+                return None
             arms = self.arms(cell, total)
             if arms is None:
-                return Extent(complete, None)
-            complete = total
-            if is_narrow(self.plan.study, arms, rule):
-                return Extent(total, "width")
-        return Extent(complete, "maximum")
+                return None
+            extent = _extent_after(self.plan.study, arms, total)
+            if extent is not None:
+                return extent, arms
+        return None
 
 
 def is_narrow(study: Study, arms: Sequence[Arm], rule: StoppingRule) -> bool:
@@ -231,10 +225,8 @@ def unknown_measure(where: str, measure: str) -> StudyError:
     known = [each.key for each in MEASURES]
     if measure in known:
         return StudyError(f"{where}: no selected workload or link has the measure `{measure}`")
-    near = nearest(measure, known)
     return StudyError(
-        f"{where}: unknown measure `{measure}`",
-        hint=f"did you mean `{near}`?" if near else f"measures: {', '.join(known)}",
+        f"{where}: unknown measure `{measure}`", hint=suggestion(measure, known, "measures")
     )
 
 
@@ -281,9 +273,8 @@ def simulate_missing(
     each round, with the number of stored runs of its cells and the number of missing ones. Returns
     whether all cells are complete, which they are not if files of runs are damaged.
     """
-    rule = runs.plan.study.runs.until
-    open_cells = shard.cells(runs.plan)
-    for total in rounds(rule) if rule else [runs.plan.study.runs.count]:
+    open_cells: Sequence[Cell] = shard.cells(runs.plan)
+    for total in totals_of(runs.plan.study):
         missing = [list(runs.missing(cell, total)) for cell in open_cells]
         wanted = list(chain.from_iterable(missing))
         found(total * sum(map(len, open_cells)) - len(wanted), len(wanted))

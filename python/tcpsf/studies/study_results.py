@@ -24,10 +24,9 @@ from tcpsf.measurements import (
     measurements,
 )
 from tcpsf.studies.definition import Study
-from tcpsf.studies.planning import StudyPlan, axis_columns
+from tcpsf.studies.planning import Cell, StudyPlan, axis_columns
 from tcpsf.studies.points import StudyPoint, Value
 from tcpsf.studies.running import (
-    Cell,
     Extent,
     StudyRuns,
     confidence_of,
@@ -64,10 +63,6 @@ class StudyResults:
         """Whether no run is missing."""
         return self.complete == self.points
 
-    def to_frame(self) -> pl.DataFrame:
-        """Return the table of results."""
-        return self.frame
-
     def figures(self) -> list[Plot]:
         """Return the plots that the study defines. Raises `StudyError` if one has no results."""
         return list(figures(self.study, self.frame))
@@ -93,11 +88,9 @@ def results_of(runs: StudyRuns) -> StudyResults:
     if stored is not None:
         return stored
     rows = ResultRows(runs.plan)
-    for cell in runs.plan.cells():
-        extent = runs.extent(cell)
-        arms = runs.arms(cell, extent.runs) if extent.stopped else None
-        if arms is not None:
-            rows.add(cell, extent, arms)
+    for cell in runs.plan.cells:
+        if found := runs.complete(cell):
+            rows.add(cell, *found)
     return rows.results()
 
 
@@ -110,8 +103,7 @@ def write_results(runs: StudyRuns, results: StudyResults) -> None:
 
 def _inputs(runs: StudyRuns) -> str:
     """Return a digest of the names of the study's stored runs."""
-    points = set(runs.plan.digests)
-    return digest(sorted(name for name in runs.names() if name.partition("-")[0] in points))
+    return digest(runs.names())
 
 
 def stored_results(runs: StudyRuns) -> StudyResults | None:

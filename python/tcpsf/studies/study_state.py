@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tcpsf.storage import Storage
 from tcpsf.studies.definition import Study
 from tcpsf.studies.planning import STUDIES
-from tcpsf.studies.running import StudyRuns
+from tcpsf.studies.running import StudyRuns, totals_of
 from tcpsf.studies.study_results import stored_results
 from tcpsf.studies.sweep import checked_plan
 
@@ -40,13 +40,10 @@ def state_of(study: Study, storage: Storage) -> StudyState:
     """Return the state of a study. Files of runs are counted, and not read."""
     plan = checked_plan(study, storage)
     runs = StudyRuns(plan, storage)
-    rule = study.runs.until
-    absent = [
-        (len(cell), sum(1 for _ in runs.missing(cell, rule.batch if rule else study.runs.count)))
-        for cell in plan.cells()
-    ]
+    first = totals_of(study)[0]
+    absent = [(len(cell), sum(1 for _ in runs.missing(cell, first))) for cell in plan.cells]
     complete: int | None = sum(points for points, missing in absent if missing == 0)
-    if rule is not None:
+    if study.runs.until is not None:
         complete = len(plan.points) if stored_results(runs) is not None else None
     own = plan.folder.rpartition("/")[2]
     others = sorted(
@@ -60,7 +57,7 @@ def state_of(study: Study, storage: Storage) -> StudyState:
         folder=plan.folder,
         points=len(plan.points),
         complete=complete,
-        stored=runs.count(),
+        stored=len(runs.names()),
         missing=sum(missing for _, missing in absent),
         other_versions=tuple(others),
     )

@@ -87,7 +87,7 @@ def _results(
     """Simulate what is missing, and return and store the results."""
     stored = stored_results(runs)
     if stored is not None:
-        found(runs.count(), 0)
+        found(len(runs.names()), 0)
         return stored
     for _ in range(ATTEMPTS):
         rows = ResultRows(runs.plan)
@@ -107,9 +107,7 @@ def checked_plan(study: Study, storage: Storage) -> StudyPlan:
     rule = study.runs.until
     if rule is not None:
         half_width(rule, 1.0)
-    plan = plan_study(study, storage)
-    plan.cells()
-    return plan
+    return plan_study(study, storage)
 
 
 @contextlib.contextmanager
@@ -155,11 +153,9 @@ def _copied(plan: StudyPlan, source: Storage, target: Storage) -> tuple[int, int
             hint="the study, its scenario and the simulator must be the same as for these runs",
         )
     there = StudyRuns(plan, source)
-    points = set(plan.digests)
-    named = sorted(name for name in there.names() if name.partition("-")[0] in points)
     copied = damaged = 0
-    present = StudyRuns(plan, target).names()
-    for name in named:
+    present = set(StudyRuns(plan, target).names())
+    for name in there.names():
         if name in present:
             continue
         if not there.is_valid(name):
