@@ -265,7 +265,7 @@ def _checked_number(given: SupportsIndex) -> int:
 
 
 def _checked_workers(workers: int | None) -> int:
-    """Return the number of threads; ``None`` stands for one per core."""
+    """Return the number of threads, which is the number of cores if ``workers`` is ``None``."""
     if workers is not None and not 1 <= workers <= MOST_WORKERS:
         raise TcpsfError(
             f"cannot run with {workers} workers: expected a number from 1 to {MOST_WORKERS}",
