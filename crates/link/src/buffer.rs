@@ -72,6 +72,23 @@ impl Buffer {
         self.units(bytes) as u64 <= self.capacity()
     }
 
+    /// The limit in bytes; `None` for a buffer without one, or with one in packets.
+    pub const fn limit_bytes(self) -> Option<u64> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes.get()),
+            Self::Chunks(Chunks { count, size }) => Some(count * size.get() as u64),
+            Self::Unlimited | Self::Packets(_) => None,
+        }
+    }
+
+    /// The limit in packets; `None` for a buffer without one, or with one in bytes.
+    pub const fn limit_packets(self) -> Option<u32> {
+        match self {
+            Self::Packets(packets) => Some(packets.get()),
+            Self::Unlimited | Self::Bytes(_) | Self::Chunks(_) => None,
+        }
+    }
+
     /// The size of the buffer in units: bytes, packets or chunks.
     pub(crate) const fn capacity(self) -> u64 {
         match self {

@@ -6,6 +6,7 @@ use crate::atm::{Framing, PortConfig};
 use crate::balanced::Balanced;
 use crate::buffer::Buffer;
 use crate::codel::CoDel;
+use crate::custom::{CustomDiscipline, Factory};
 use crate::loss::LossModel;
 use crate::packet::DropReason;
 use crate::path::{DelayChanges, Reorder};
@@ -61,25 +62,33 @@ impl LinkConfig {
     /// The cause of a drop on this link, in the words of captures.
     pub fn drop_cause(&self, reason: DropReason) -> &'static str {
         let is_port = self.port.is_some();
-        match (reason, self.discipline) {
+        match (reason, &self.discipline) {
             (DropReason::Buffer, _) if is_port => "cells lost, buffer full",
             (DropReason::Buffer, _) => "buffer full",
             (DropReason::Early, _) if is_port => "packet discard by the port",
             (DropReason::Early, Discipline::DropTail | Discipline::Red(_)) => "early drop by RED",
             (DropReason::Early, Discipline::Balanced(_)) => "balanced packet discard",
             (DropReason::Early, Discipline::CoDel(_)) => "early drop by CoDel",
+            (DropReason::Early, Discipline::Custom(_)) => "early drop by a custom discipline",
             (DropReason::Loss, _) => match self.loss {
                 LossModel::Mask(_) => "loss mask",
+                LossModel::Custom(_) => "custom loss model",
                 _ => "random loss",
             },
         }
     }
 
-    /// Returns true for a first-in, first-out link with drop-tail, a constant delay and no cells.
+    /// Returns true for a first-in, first-out link with drop-tail, a constant delay, no cells and a
+    /// built-in loss model.
     pub(crate) fn is_fifo(&self) -> bool {
         let decides_at_once = self.port.is_none() && self.discipline == Discipline::DropTail;
+        let built_in = !matches!(self.loss, LossModel::Custom(_));
         let in_order = self.delay_changes.is_empty() && self.reorder.is_none();
-        decides_at_once && in_order && self.framing == Framing::Packet && !self.cut_through
+        decides_at_once
+            && built_in
+            && in_order
+            && self.framing == Framing::Packet
+            && !self.cut_through
     }
 }
 
@@ -103,7 +112,7 @@ impl Default for LinkConfig {
 }
 
 /// The rule that drops or marks packets before the buffer is full.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Discipline {
     /// No packet is dropped early.
     #[default]
@@ -116,6 +125,8 @@ pub enum Discipline {
     /// Controlled delay: decides when packets leave. It needs a rate, without which no packet
     /// waits.
     CoDel(CoDel),
+    /// A discipline that the driver implements. It decides when packets arrive.
+    Custom(Factory<dyn CustomDiscipline>),
 }
 
 /// The point at which the loss model loses packets.

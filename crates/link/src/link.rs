@@ -21,9 +21,11 @@ use crate::queue::Queue;
 use crate::statistics::QueueStatistics;
 
 mod extensions;
+mod reading;
 pub mod reserved;
 
 use extensions::Extensions;
+pub use reading::Reading;
 use reserved::EarlyDeliveries;
 
 /// A buffer, a line and a delay, for packets with contents of type `P`.
@@ -275,16 +277,16 @@ impl<P> Link<P> {
         self.now
     }
 
-    /// Applies drop-tail and the loss model. Returns whether an accepted packet is lost on the
-    /// line.
+    /// Applies drop-tail and the loss model `loses`. Returns whether an accepted packet is lost on
+    /// the line.
     fn admit(
         &mut self,
         packet: Offered,
         room: bool,
-        draw: impl Fn(Chance) -> u64,
+        loses: impl FnOnce(&mut Self) -> bool,
     ) -> Result<bool, DropReason> {
         let lost = if room || self.loss_point == LossPoint::Entry {
-            self.loss.loses(packet, || draw(Chance::Loss))
+            loses(self)
         } else {
             self.loss.skip(packet);
             false
@@ -315,7 +317,8 @@ impl<P> Link<P> {
         let now = self.advance_clock(now);
         self.offered.count(packet.bytes);
         let room = self.queue.has_room(packet.bytes);
-        let lost = self.admit(packet, room, draw)?;
+        let lost =
+            self.admit(packet, room, |link| link.loss.loses(packet, || draw(Chance::Loss)))?;
         let departure = self.transmit(now, packet.bytes, packet.bytes, lost);
         if lost { Err(DropReason::Loss) } else { Ok(departure + self.delay) }
     }

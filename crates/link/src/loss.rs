@@ -9,6 +9,7 @@ mod size;
 
 use std::num::NonZeroU32;
 
+use crate::custom::{CustomLoss, Factory};
 use crate::error::ConfigError;
 use crate::packet::Offered;
 use crate::probability::Probability;
@@ -36,6 +37,9 @@ pub enum LossModel {
     /// is true; packets after the last entry are not lost. A packet that the buffer refuses uses up
     /// its entry.
     Mask(Vec<bool>),
+    /// A model that the driver implements. It decides on the packets that reach it, as the random
+    /// models do.
+    Custom(Factory<dyn CustomLoss>),
 }
 
 /// Loss in proportion to size: p · size / at, at most 1.
@@ -71,7 +75,8 @@ pub(crate) enum Loss {
 impl Loss {
     pub(crate) fn new(model: LossModel) -> Self {
         match model {
-            LossModel::None => Self::None,
+            // A custom model is an optional feature of the link, with a state of its own.
+            LossModel::None | LossModel::Custom(_) => Self::None,
             LossModel::PerPacket(probability) => Self::PerPacket(probability),
             LossModel::PerByte(probability) => {
                 Self::BySize(BySize::new(SizeLaw::PerByte(probability)))

@@ -98,6 +98,11 @@ impl Queue {
         }
     }
 
+    /// The buffer's size and unit.
+    pub(crate) fn buffer(&self) -> Buffer {
+        self.buffer
+    }
+
     /// Adds a packet that arrives at `now` and leaves at `departure`, which must not precede an
     /// earlier departure.
     pub(crate) fn push(&mut self, now: Instant, departure: Instant, bytes: u32, lost: bool) {
@@ -126,6 +131,12 @@ impl Queue {
 
     pub(crate) fn statistics(&self, now: Instant) -> QueueStatistics {
         self.integrals.without(self.outstanding(now), self.elapsed(now), self.max)
+    }
+
+    /// The time from the last reset up to `now` during which the line was sending.
+    pub(crate) fn busy(&self, now: Instant) -> Duration {
+        // From `now` until the last departure, the line sends without a break.
+        self.integrals.busy() - self.free_at.since(now)
     }
 
     /// The time since the last reset.

@@ -51,6 +51,11 @@ impl Integrals {
         self.busy += departure.since(start).as_nanos();
     }
 
+    /// The transmission times of all packets.
+    pub(crate) fn busy(&self) -> Duration {
+        Duration::from_nanos(self.busy)
+    }
+
     /// The statistics up to now: these integrals without the future contributions in `rest`.
     pub(crate) fn without(self, rest: Self, elapsed: Duration, max: Tally) -> QueueStatistics {
         let packet_nanos = self.packets - rest.packets;

@@ -52,9 +52,28 @@ pub const fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
+/// The inverse of [`mix`].
+pub const fn unmix(value: u64) -> u64 {
+    // Each step of `mix` is a bijection: multiplication by an odd number, and a shifted XOR.
+    let value = value ^ (value >> 31) ^ (value >> 62);
+    let value = value.wrapping_mul(0x3196_42b2_d24d_8ec3);
+    let value = value ^ (value >> 27) ^ (value >> 54);
+    let value = value.wrapping_mul(0x96de_1b17_3f11_9089);
+    value ^ (value >> 30) ^ (value >> 60)
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn unmixing_undoes_mixing(value: u64) {
+            prop_assert_eq!(unmix(mix(value)), value);
+        }
+    }
 
     #[test]
     fn published_values_hold() {

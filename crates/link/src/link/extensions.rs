@@ -8,8 +8,10 @@ use crate::atm::{Framing, Port};
 use crate::balanced::BalancedState;
 use crate::codel::{CoDelLine, CoDelQueue};
 use crate::config::{Discipline, LinkConfig, LossPoint};
+use crate::custom::{Admission, CustomDiscipline, CustomLoss, LossFacts, QueueFacts};
 use crate::decision::{Decision, DecisionKind, DeferringQueue};
 use crate::deferred::{Deferred, QueuedVerdict, VerdictKind};
+use crate::loss::LossModel;
 use crate::packet::{Chance, DropReason, InFlight, Offered, Outcome};
 use crate::path::Path;
 use crate::red::{EarlyDecision, RedState};
@@ -18,6 +20,8 @@ use crate::red::{EarlyDecision, RedState};
 #[derive(Debug)]
 pub(super) struct Extensions<P> {
     pub(super) early: Early,
+    /// The loss model, if the driver implements it. Then `loss` of the link is not used.
+    pub(super) loss: Option<Box<dyn CustomLoss>>,
     /// The queue with deferred verdicts. If there is one, `queue` of the link is not used.
     pub(super) deferred: Option<Deferred<P>>,
     pub(super) framing: Framing,
@@ -32,20 +36,22 @@ pub(super) enum Early {
     Nothing,
     Red(RedState),
     Balanced(BalancedState),
+    Custom(Box<dyn CustomDiscipline>),
 }
 
 impl<P> Extensions<P> {
     pub(super) fn new(config: &LinkConfig) -> Option<Self> {
-        let early = match config.discipline {
+        let early = match &config.discipline {
             // CoDel decides when packets leave.
             Discipline::DropTail | Discipline::CoDel(_) => Early::Nothing,
-            Discipline::Red(red) => Early::Red(RedState::new(red, config.rate)),
+            Discipline::Red(red) => Early::Red(RedState::new(*red, config.rate)),
             Discipline::Balanced(balanced) => {
-                Early::Balanced(BalancedState::new(balanced, config.buffer.capacity()))
+                Early::Balanced(BalancedState::new(*balanced, config.buffer.capacity()))
             }
+            Discipline::Custom(factory) => Early::Custom(factory.make()),
         };
         let queue: Option<Box<dyn DeferringQueue>> =
-            match (config.rate, config.port, config.discipline) {
+            match (config.rate, config.port, &config.discipline) {
                 (Some(rate), Some(port), _) => Some(Box::new(Port::new(port, rate))),
                 (Some(rate), None, Discipline::CoDel(codel)) => {
                     let line = CoDelLine {
@@ -54,14 +60,18 @@ impl<P> Extensions<P> {
                         buffer: config.buffer,
                         counts_in_service: config.counts_in_service,
                     };
-                    Some(Box::new(CoDelQueue::new(codel, line)))
+                    Some(Box::new(CoDelQueue::new(*codel, line)))
                 }
                 _ => None,
             };
+        let loss = match &config.loss {
+            LossModel::Custom(factory) => Some(factory.make()),
+            _ => None,
+        };
         let deferred = queue.map(Deferred::new);
         let path = Path::new(config.delay, &config.delay_changes, config.reorder);
         let (framing, cut_through) = (config.framing, config.cut_through);
-        (!config.is_fifo()).then_some(Self { early, deferred, framing, cut_through, path })
+        (!config.is_fifo()).then_some(Self { early, loss, deferred, framing, cut_through, path })
     }
 
     #[inline(never)]
@@ -88,7 +98,7 @@ impl<P> Link<P> {
         let now = self.now;
         self.offered.count(packet.bytes);
         if let Some(room) = self.deferred().map(|deferred| deferred.queue.has_room(packet.bytes)) {
-            return match self.admit(packet, room, &draw) {
+            return match self.admit(packet, room, |link| link.loses_extended(now, packet, &draw)) {
                 Ok(lost) => {
                     if let Some(deferred) = self.deferred() {
                         deferred.queue.offer(now, packet, lost);
@@ -234,17 +244,31 @@ impl<P> Link<P> {
         draw: impl Fn(Chance) -> u64,
     ) -> (Outcome, bool) {
         let at_entry = self.loss_point == LossPoint::Entry;
-        if at_entry && self.loss.loses(packet, || draw(Chance::Loss)) {
+        if at_entry && self.loses_extended(now, packet, &draw) {
             return (self.refuse(packet, DropReason::Loss), true);
         }
         let admission = self.detect_early(now, packet, room, &draw);
         if admission.is_accepted() {
-            return (admission, !at_entry && self.loss.loses(packet, || draw(Chance::Loss)));
+            return (admission, !at_entry && self.loses_extended(now, packet, &draw));
         }
         if !at_entry {
             self.loss.skip(packet);
         }
         (admission, false)
+    }
+
+    /// Returns true if the loss model of a link with optional features loses the packet.
+    fn loses_extended(
+        &mut self,
+        now: Instant,
+        packet: Offered,
+        draw: impl Fn(Chance) -> u64,
+    ) -> bool {
+        let extensions = self.extensions.as_deref_mut();
+        match extensions.and_then(|extensions| extensions.loss.as_deref_mut()) {
+            Some(custom) => custom.loses(&LossFacts { now, packet, draw: draw(Chance::Loss) }),
+            None => self.loss.loses(packet, || draw(Chance::Loss)),
+        }
     }
 
     /// Applies the discipline to a packet. `room` tells whether the packet fits.
@@ -270,6 +294,16 @@ impl<P> Link<P> {
                 } else {
                     red.overflowed();
                     EarlyDecision::Pass
+                }
+            }
+            Early::Custom(custom) => {
+                let (queue, idle_since) = self.queue.counted();
+                let (buffer, draw) = (self.queue.buffer(), draw(Chance::Early));
+                let facts = QueueFacts { now, packet, draw, queue, idle_since, buffer, fits: room };
+                match custom.decide(&facts) {
+                    Admission::Accept => EarlyDecision::Pass,
+                    Admission::Mark => EarlyDecision::Chosen,
+                    Admission::Drop => EarlyDecision::Forced,
                 }
             }
         };

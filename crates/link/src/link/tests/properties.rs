@@ -8,7 +8,7 @@ use super::super::{DropReason, Link, LinkConfig, LossPoint, Outcome, Tally};
 use super::random::{Seen, any_config, any_steps, drive, in_queue, tally};
 use super::{at, data, no_chance};
 use crate::atm::Framing;
-use crate::{Discipline, LossModel, QueueStatistics};
+use crate::{Discipline, LossModel, QueueStatistics, Reading};
 
 proptest! {
     #[test]
@@ -150,6 +150,33 @@ proptest! {
                 Outcome::Pending => prop_assert!(false, "no verdict is deferred here"),
             }
         }
+    }
+
+    #[test]
+    fn a_reading_agrees_with_books_and_statistics(
+        config in any_config(), steps in any_steps(0..2000, 60), reset_after in 0..60usize
+    ) {
+        let mut offers = 0;
+        drive(&config, &steps, |link, now, seen| {
+            if seen.len() > offers {
+                offers = seen.len();
+                if offers == reset_after {
+                    link.reset_statistics(at(now));
+                }
+            }
+            let reading = link.reading(at(now));
+            let expected = Reading {
+                offered: link.books().offered,
+                delivered: link.books().delivered,
+                dropped_buffer: link.books().dropped_buffer,
+                dropped_early: link.books().dropped_early,
+                dropped_loss: link.books().dropped_loss,
+                marked: link.books().marked,
+                queue: link.queue(at(now)),
+                busy: link.queue_statistics(at(now)).busy,
+            };
+            assert_eq!(reading, expected);
+        });
     }
 
     #[test]
