@@ -1,10 +1,12 @@
 //! Congestion control: how much may be in flight, and when slow start ends.
 
+mod custom;
 mod fixed;
 mod reno;
 mod santa_cruz;
 mod vegas;
 
+pub use custom::{ControllerFactory, ControllerStart};
 pub use fixed::Fixed;
 pub use reno::Reno;
 pub use santa_cruz::{

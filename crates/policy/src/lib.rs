@@ -8,12 +8,14 @@
 //! | how much is sent during recovery? | [`recovery`] | [`Recovery`] |
 //!
 //! A policy receives facts ([`SendView`], [`AckSample`], [`LossSample`]) and returns a decision. It
-//! holds no reference to the connection, reads no clock and draws no random number.
+//! holds no reference to the connection, reads no clock and draws no random number. The type
 //! [`SenderPolicy`] names a combination of policies in text. [`rtt`] estimates the round-trip time
-//! for the retransmission timer.
+//! for the retransmission timer. [`packets`] is the congestion control of Linux, which counts
+//! packets and not bytes.
 
 pub mod congestion;
 pub mod loss;
+pub mod packets;
 pub mod recovery;
 pub mod rtt;
 pub mod segment;
@@ -27,5 +29,6 @@ pub use loss::LossDetector;
 pub use recovery::Recovery;
 pub use segment::Segmenter;
 pub use sender::{
-    Congestion, Feedback, Framing, InitialWindow, LossResponse, ParseSenderError, SenderPolicy,
+    Congestion, Feedback, Framing, InitialWindow, LossResponse, ParseSenderError, RackOptions,
+    SenderPolicy,
 };

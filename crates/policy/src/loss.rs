@@ -8,15 +8,21 @@
 mod ack_window;
 mod dup_ack;
 mod early;
+mod rack;
+mod reordering;
 mod sack;
 mod scoreboard;
+mod tail_loss_probe;
 mod vegas;
 
 pub use ack_window::AckWindow;
 pub use dup_ack::DupAck;
 pub use early::EarlyRetransmit;
+pub use rack::{Rack, RackFacts};
+pub use reordering::Reordering;
 pub use sack::Sack;
 pub use scoreboard::{Acked, Scoreboard, SentSegment};
+pub use tail_loss_probe::{ProbeAck, ProbeVerdict, TailLossProbe};
 pub use vegas::Vegas;
 
 use std::fmt;

@@ -10,16 +10,20 @@
 mod ack_window;
 mod fack;
 mod new_reno;
+mod prr;
 mod reno;
 mod sack;
 mod sack1;
+mod undo;
 
 pub use ack_window::AckWindow;
 pub use fack::Fack;
 pub use new_reno::NewReno;
+pub use prr::{Prr, PrrAck};
 pub use reno::Reno;
 pub use sack::SackPipe;
 pub use sack1::Sack1;
+pub use undo::Undo;
 
 use enum_dispatch::enum_dispatch;
 

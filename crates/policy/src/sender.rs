@@ -1,10 +1,14 @@
 //! Combination of sender policies.
 
+use units::{Duration, Instant};
+use wire::SeqNum;
+
 use crate::congestion::{
     AnyController, BackOff, Counting, Fixed, Reno, SantaCruz, Target, Vegas, VegasThresholds,
     WindowRules,
 };
 use crate::loss::{self, AnyDetector, DupAck, EarlyRetransmit, Sack};
+use crate::packets::{Cubic, CubicConfig, PacketController, PacketReno, SlowStartExit};
 use crate::recovery::{self, AnyRecovery};
 use crate::segment::{Alpha, AnySegmenter, Avoidance, FixedSize, FullSized, Regime, VariableSize};
 
@@ -46,6 +50,8 @@ pub enum Congestion {
     Fixed(u16),
     /// TCP Santa Cruz.
     SantaCruz(Target),
+    /// CUBIC (RFC 9438), with a rule for the end of slow start.
+    Cubic(SlowStartExit),
 }
 
 /// Information in the peer's acknowledgments, besides the acknowledgment number.
@@ -77,6 +83,29 @@ pub enum LossResponse {
     Fack,
     /// ACK window of TCP Santa Cruz; like `Sack` if the peer does not support it.
     AckWindow,
+    /// RACK (RFC 8985). The sender counts packets, as Linux does; NewReno without SACK.
+    Rack(RackOptions),
+}
+
+/// Parts of a sender with RACK that can be switched off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches, each an algorithm")]
+pub struct RackOptions {
+    /// Tail loss probe (RFC 8985 §7).
+    pub tlp: bool,
+    /// Proportional Rate Reduction (RFC 9937). Without it the window is reduced at once.
+    pub prr: bool,
+    /// F-RTO (RFC 5682).
+    pub frto: bool,
+    /// Undo of spurious reductions by timestamps (RFC 3522) and DSACKs (RFC 3708).
+    pub undo: bool,
+}
+
+impl RackOptions {
+    /// All parts, as in Linux.
+    pub const LINUX: Self = Self { tlp: true, prr: true, frto: true, undo: true };
+    /// RACK, F-RTO and undo, without the parts that a sender name lists.
+    pub const ALONE: Self = Self { tlp: false, prr: false, frto: true, undo: true };
 }
 
 /// Name and parameters of a segmenter.
@@ -110,6 +139,15 @@ impl InitialWindow {
             Self::Rfc6928 => (10 * smss).min((2 * smss).max(14_600)),
         }
     }
+
+    /// Initial window in packets, for a sender that counts packets. RFC 3390 and RFC 6928 round to
+    /// whole segments of `smss` bytes.
+    pub fn packets(self, smss: u32) -> u32 {
+        match self {
+            Self::Segments(n) => u32::from(n),
+            Self::Rfc3390 | Self::Rfc6928 => (self.bytes(smss) / smss.max(1)).max(1),
+        }
+    }
 }
 
 impl SenderPolicy {
@@ -125,6 +163,35 @@ impl SenderPolicy {
         loss_window: 1,
     };
 
+    /// The sender of Linux: CUBIC with HyStart, RACK-TLP and PRR, an initial window of ten packets.
+    pub const LINUX: Self = Self {
+        congestion: Congestion::Cubic(SlowStartExit::HyStart),
+        loss: LossResponse::Rack(RackOptions::LINUX),
+        initial_window: InitialWindow::Segments(10),
+        ..Self::CLASSIC
+    };
+
+    /// Parts of RACK, if the sender has it and so counts packets.
+    pub fn rack(&self) -> Option<RackOptions> {
+        match self.loss {
+            LossResponse::Rack(options) => Some(options),
+            _ => None,
+        }
+    }
+
+    /// Creates the controller of a sender that counts packets, when its connection is established.
+    /// `tick` is the resolution of its clock, and `nxt` is SND.NXT. A policy without CUBIC has
+    /// Reno's window.
+    pub fn packet_controller(&self, tick: Duration, now: Instant, nxt: SeqNum) -> PacketController {
+        match self.congestion {
+            Congestion::Cubic(exit) => {
+                let config = CubicConfig { tick, exit, ..CubicConfig::HZ_1000 };
+                PacketController::Cubic(Cubic::new(&config, now, nxt))
+            }
+            _ => PacketController::Reno(PacketReno::new(SlowStartExit::None, now, nxt)),
+        }
+    }
+
     /// Creates the congestion controller for a connection with this `smss` in bytes. TCP Santa Cruz
     /// needs a peer that reports arrival times; without it the controller is Reno.
     pub fn controller(&self, smss: u32, rules: WindowRules, feedback: Feedback) -> AnyController {
@@ -136,7 +203,10 @@ impl SenderPolicy {
             Congestion::SantaCruz(target) if feedback == Feedback::AckWindow => {
                 AnyController::other(SantaCruz::new(target, reno()))
             }
-            Congestion::Reno | Congestion::SantaCruz(_) => AnyController::Reno(reno()),
+            // A sender that counts packets has its own controller.
+            Congestion::Reno | Congestion::SantaCruz(_) | Congestion::Cubic(_) => {
+                AnyController::Reno(reno())
+            }
             Congestion::Vegas(thresholds) => {
                 AnyController::other(Vegas::new(initial, rules, thresholds))
             }
@@ -194,6 +264,8 @@ impl SenderPolicy {
             }
             (LossResponse::Sack1, _) => Some(AnyRecovery::Sack1(recovery::Sack1::default())),
             (LossResponse::Fack, _) => Some(AnyRecovery::Fack(recovery::Fack::default())),
+            // A sender that counts packets has its own recovery.
+            (LossResponse::Rack(_), _) => None,
         }
     }
 
@@ -204,6 +276,7 @@ impl SenderPolicy {
             LossResponse::Sack
             | LossResponse::Sack1
             | LossResponse::Fack
+            | LossResponse::Rack(_)
             | LossResponse::AckWindow => true,
         }
     }

@@ -66,6 +66,16 @@ impl SentSegment {
         self.state >> COPY_SHIFT != CopyNumber::FIRST.get()
     }
 
+    /// Returns whether the receiver has reported its arrival.
+    pub fn is_reported(&self) -> bool {
+        self.is(Mark::Sacked)
+    }
+
+    /// Returns whether it counts as lost, whether retransmitted since or not.
+    pub fn is_lost(&self) -> bool {
+        self.is(Mark::Lost)
+    }
+
     /// Number of the last transmission. It is unknown for segments of changed boundaries.
     pub fn copy(&self) -> CopyNumber {
         CopyNumber::new(self.state >> COPY_SHIFT).unwrap_or(CopyNumber::LAST)

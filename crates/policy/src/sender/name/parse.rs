@@ -7,10 +7,14 @@ use super::print::Decimal;
 use super::reading::{READING_ARGUMENTS, ReadingArgument};
 use crate::congestion::{Packets, Reading, Target, VegasThresholds};
 use crate::loss::EarlyRetransmit;
+use crate::packets::SlowStartExit;
 use crate::segment::{Alpha, Avoidance, Regime};
-use crate::sender::{Congestion, Framing, InitialWindow, LossResponse, SenderPolicy};
+use crate::sender::{Congestion, Framing, InitialWindow, LossResponse, RackOptions, SenderPolicy};
 
 pub(super) fn parse(name: &str) -> Result<SenderPolicy, String> {
+    if name.trim() == "linux" {
+        return Ok(SenderPolicy::LINUX);
+    }
     let parts: Vec<&str> = name.split('/').map(str::trim).collect();
     let [control, framing, windows] = parts[..] else {
         return Err(format!("expected three parts separated by slashes, got {}", parts.len()));
@@ -22,6 +26,7 @@ pub(super) fn parse(name: &str) -> Result<SenderPolicy, String> {
 }
 
 fn parse_control(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
+    let text = if text == "linux" { "cubic+rack+tlp+prr" } else { text };
     let mut words = text.split('+').map(str::trim);
     let (congestion, arguments) = call(words.next().unwrap_or_default())?;
     policy.loss = if congestion == "tahoe" { LossResponse::Tahoe } else { LossResponse::Reno };
@@ -46,38 +51,108 @@ fn parse_control(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
             policy.loss = LossResponse::AckWindow;
             Congestion::SantaCruz(parse_target(&arguments)?)
         }
+        "cubic" => {
+            allow(&arguments, &["hystart"])?;
+            Congestion::Cubic(parse_slow_start_exit(&arguments)?)
+        }
         other => return Err(format!("unknown congestion control `{other}`")),
     };
     for word in words {
-        match word {
-            "newreno" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::NewReno,
-            "sack" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Sack,
-            "sack1" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Sack1,
-            "fack" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Fack,
-            "ackwindow" if policy.loss == LossResponse::Reno => {
-                policy.loss = LossResponse::AckWindow;
-            }
-            "lt" if !policy.limited_transmit => policy.limited_transmit = true,
-            "er" if policy.early_retransmit.is_none() => {
-                policy.early_retransmit = Some(EarlyRetransmit::Segments);
-            }
-            "er-bytes" if policy.early_retransmit.is_none() => {
-                policy.early_retransmit = Some(EarlyRetransmit::Bytes);
-            }
-            "abc" if !policy.byte_counting => policy.byte_counting = true,
-            "newreno" | "sack" | "sack1" | "fack" | "ackwindow" | "lt" | "er" | "er-bytes"
-            | "abc" => {
-                return Err(format!("`+{word}` cannot be combined with the preceding words"));
-            }
-            other => return Err(format!("unknown suffix `+{other}`")),
-        }
+        parse_suffix(word, policy)?;
     }
+    check_packets(policy)?;
     if policy.early_retransmit.is_some() && policy.loss == LossResponse::AckWindow {
         // The ACK window counts no duplicates: one report of a later transmission is enough.
         return Err("`+er` cannot be combined with an ACK window".to_owned());
     }
     if policy.byte_counting && matches!(policy.congestion, Congestion::Fixed(_)) {
         return Err("`+abc` cannot be combined with a window that never grows".to_owned());
+    }
+    Ok(())
+}
+
+/// Parses a word after the congestion controller.
+fn parse_suffix(word: &str, policy: &mut SenderPolicy) -> Result<(), String> {
+    let (word, arguments) = call(word)?;
+    allow(&arguments, if word == "rack" { &["frto", "undo"] } else { &[] })?;
+    match word {
+        "rack" if policy.loss == LossResponse::Reno => {
+            policy.loss = LossResponse::Rack(parse_rack(&arguments)?);
+        }
+        "tlp" | "prr" if policy.rack().is_some() => add_to_rack(policy, word)?,
+        "tlp" | "prr" => return Err(format!("`+{word}` needs `+rack` before it")),
+        "newreno" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::NewReno,
+        "sack" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Sack,
+        "sack1" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Sack1,
+        "fack" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Fack,
+        "ackwindow" if policy.loss == LossResponse::Reno => {
+            policy.loss = LossResponse::AckWindow;
+        }
+        "lt" if !policy.limited_transmit => policy.limited_transmit = true,
+        "er" if policy.early_retransmit.is_none() => {
+            policy.early_retransmit = Some(EarlyRetransmit::Segments);
+        }
+        "er-bytes" if policy.early_retransmit.is_none() => {
+            policy.early_retransmit = Some(EarlyRetransmit::Bytes);
+        }
+        "abc" if !policy.byte_counting => policy.byte_counting = true,
+        "newreno" | "sack" | "sack1" | "fack" | "ackwindow" | "lt" | "er" | "er-bytes" | "abc"
+        | "rack" => {
+            return Err(format!("`+{word}` cannot be combined with the preceding words"));
+        }
+        other => return Err(format!("unknown suffix `+{other}`")),
+    }
+    Ok(())
+}
+
+/// Checks a sender that counts packets, and that CUBIC is one.
+fn check_packets(policy: &SenderPolicy) -> Result<(), String> {
+    let counts_packets = policy.rack().is_some();
+    match policy.congestion {
+        Congestion::Cubic(_) if !counts_packets => {
+            return Err("`cubic` needs `+rack`: `cubic+rack+tlp+prr`".to_owned());
+        }
+        Congestion::Vegas(_) | Congestion::Fixed(_) | Congestion::SantaCruz(_)
+            if counts_packets =>
+        {
+            return Err("`+rack` needs `cubic` or `reno`".to_owned());
+        }
+        _ => {}
+    }
+    if counts_packets
+        && (policy.limited_transmit || policy.early_retransmit.is_some() || policy.byte_counting)
+    {
+        return Err("`+rack` cannot be combined with `+lt`, `+er` or `+abc`".to_owned());
+    }
+    Ok(())
+}
+
+fn parse_slow_start_exit(arguments: &Arguments<'_>) -> Result<SlowStartExit, String> {
+    match argument(arguments, "hystart") {
+        None | Some("on") => Ok(SlowStartExit::HyStart),
+        Some("off") => Ok(SlowStartExit::None),
+        Some("late") => Ok(SlowStartExit::HyStartLateRounds),
+        Some("rfc9406") => Ok(SlowStartExit::HyStartPlusPlus),
+        Some(other) => Err(format!("hystart is `on`, `off`, `late` or `rfc9406`, not `{other}`")),
+    }
+}
+
+fn parse_rack(arguments: &Arguments<'_>) -> Result<RackOptions, String> {
+    let on = |key| match argument(arguments, key) {
+        None | Some("on") => Ok(true),
+        Some("off") => Ok(false),
+        Some(other) => Err(format!("{key} is `on` or `off`, not `{other}`")),
+    };
+    Ok(RackOptions { frto: on("frto")?, undo: on("undo")?, ..RackOptions::ALONE })
+}
+
+/// Switches on a part of RACK that a sender name lists.
+fn add_to_rack(policy: &mut SenderPolicy, word: &str) -> Result<(), String> {
+    if let LossResponse::Rack(options) = &mut policy.loss {
+        let part = if word == "tlp" { &mut options.tlp } else { &mut options.prr };
+        if std::mem::replace(part, true) {
+            return Err(format!("`+{word}` occurs twice"));
+        }
     }
     Ok(())
 }

@@ -4,8 +4,9 @@ use std::fmt;
 
 use crate::congestion::{Packets, Target, VegasThresholds};
 use crate::loss::EarlyRetransmit;
+use crate::packets::SlowStartExit;
 use crate::segment::{Alpha, Avoidance, Regime};
-use crate::sender::{Congestion, Framing, InitialWindow, LossResponse, SenderPolicy};
+use crate::sender::{Congestion, Framing, InitialWindow, LossResponse, RackOptions, SenderPolicy};
 
 impl fmt::Display for SenderPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -14,6 +15,12 @@ impl fmt::Display for SenderPolicy {
             (Congestion::Reno, _) => f.write_str("reno")?,
             (Congestion::Vegas(thresholds), _) => write!(f, "{thresholds}")?,
             (Congestion::Fixed(n), _) => write!(f, "fixed(n={n})")?,
+            (Congestion::Cubic(exit), _) => f.write_str(match exit {
+                SlowStartExit::HyStart => "cubic",
+                SlowStartExit::None => "cubic(hystart=off)",
+                SlowStartExit::HyStartLateRounds => "cubic(hystart=late)",
+                SlowStartExit::HyStartPlusPlus => "cubic(hystart=rfc9406)",
+            })?,
             (Congestion::SantaCruz(target), _) => {
                 write!(f, "santa-cruz(n={}", Decimal(target.n_op()))?;
                 if target.delta() != Target::PAPER.delta() {
@@ -30,6 +37,7 @@ impl fmt::Display for SenderPolicy {
             LossResponse::Fack => f.write_str("+fack")?,
             LossResponse::AckWindow if matches!(self.congestion, Congestion::SantaCruz(_)) => {}
             LossResponse::AckWindow => f.write_str("+ackwindow")?,
+            LossResponse::Rack(options) => write!(f, "+rack{options}")?,
         }
         if self.limited_transmit {
             f.write_str("+lt")?;
@@ -52,6 +60,20 @@ impl fmt::Display for SenderPolicy {
             write!(f, ", lw={}", self.loss_window)?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for RackOptions {
+    /// Writes the arguments of `rack` that are off, and the words after it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match (self.frto, self.undo) {
+            (true, true) => "",
+            (false, true) => "(frto=off)",
+            (true, false) => "(undo=off)",
+            (false, false) => "(frto=off, undo=off)",
+        })?;
+        f.write_str(if self.tlp { "+tlp" } else { "" })?;
+        f.write_str(if self.prr { "+prr" } else { "" })
     }
 }
 

@@ -3,8 +3,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::congestion::{Packets, Reading, Target, VegasThresholds};
 use crate::loss::EarlyRetransmit;
+use crate::packets::SlowStartExit;
 use crate::segment::{Alpha, Avoidance, Regime};
-use crate::sender::{Congestion, Framing, InitialWindow, LossResponse};
+use crate::sender::{Congestion, Framing, InitialWindow, LossResponse, RackOptions};
 use reading::READING_ARGUMENTS;
 
 fn losses() -> impl Strategy<Value = LossResponse> {
@@ -124,11 +125,54 @@ fn senders_of_the_papers_have_names() {
     assert_eq!(all.to_string(), "reno+sack+lt+er-bytes+abc / full / iw=2");
 }
 
+/// Every combination of a sender that counts packets has a name that reads back.
+#[test]
+fn senders_that_count_packets_have_names() {
+    let flag = [false, true];
+    for congestion in [
+        Congestion::Reno,
+        Congestion::Cubic(SlowStartExit::None),
+        Congestion::Cubic(SlowStartExit::HyStart),
+        Congestion::Cubic(SlowStartExit::HyStartLateRounds),
+        Congestion::Cubic(SlowStartExit::HyStartPlusPlus),
+    ] {
+        for (tlp, prr, frto, undo) in
+            flag.into_iter().flat_map(|a| flag.map(|b| (a, b))).flat_map(|(a, b)| {
+                [(a, b, false, false), (a, b, true, false), (a, b, false, true), (a, b, true, true)]
+            })
+        {
+            let policy = SenderPolicy {
+                congestion,
+                loss: LossResponse::Rack(RackOptions { tlp, prr, frto, undo }),
+                ..SenderPolicy::LINUX
+            };
+            assert_eq!(policy.to_string().parse(), Ok(policy));
+        }
+    }
+    let linux: SenderPolicy = "linux".parse().unwrap();
+    assert_eq!(linux, SenderPolicy::LINUX);
+    assert_eq!(linux.to_string(), "cubic+rack+tlp+prr / full / iw=10");
+    assert_eq!(
+        "linux / fs(n=4) / iw=2".parse::<SenderPolicy>().unwrap().to_string(),
+        "cubic+rack+tlp+prr / fs(n=4) / iw=2"
+    );
+}
+
 #[test]
 fn errors_name_the_wrong_part() {
     let cases = [
         ("reno", "expected three parts separated by slashes, got 1"),
-        ("cubic / full / iw=1", "unknown congestion control `cubic`"),
+        ("bbr / full / iw=1", "unknown congestion control `bbr`"),
+        ("cubic / full / iw=1", "`cubic` needs `+rack`: `cubic+rack+tlp+prr`"),
+        ("vegas+rack / full / iw=1", "`+rack` needs `cubic` or `reno`"),
+        ("reno+tlp / full / iw=1", "`+tlp` needs `+rack` before it"),
+        ("reno+rack+tlp+tlp / full / iw=1", "`+tlp` occurs twice"),
+        ("reno+rack+lt / full / iw=1", "`+rack` cannot be combined with `+lt`, `+er` or `+abc`"),
+        (
+            "cubic(hystart=x)+rack / full / iw=1",
+            "hystart is `on`, `off`, `late` or `rfc9406`, not `x`",
+        ),
+        ("reno+rack(frto=x) / full / iw=1", "frto is `on` or `off`, not `x`"),
         (
             "reno+sack+newreno / full / iw=1",
             "`+newreno` cannot be combined with the preceding words",
@@ -148,7 +192,7 @@ fn errors_name_the_wrong_part() {
         ("tahoe+sack / full / iw=1", "`+sack` cannot be combined with the preceding words"),
         ("vegas(alpha=4) / full / iw=1", "alpha, 4, is more than beta, 3"),
         ("vegas(gamma=0) / full / iw=1", "`0` is not a whole number from 1 to 64"),
-        ("reno+rack / full / iw=1", "unknown suffix `+rack`"),
+        ("reno+sack+rack / full / iw=1", "`+rack` cannot be combined with the preceding words"),
         (
             "reno+er+er-bytes / full / iw=1",
             "`+er-bytes` cannot be combined with the preceding words",
