@@ -6,6 +6,7 @@ import dataclasses
 import json
 import tomllib
 import types
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Union
 
@@ -41,9 +42,9 @@ def values_of(declared: Any) -> st.SearchStrategy[Any]:
         return st.one_of(
             *(st.none() if part is type(None) else values_of(part) for part in found.arguments)
         )
+    if found.origin is Sequence:
+        return st.lists(values_of(found.arguments[0]), max_size=2).map(tuple)
     if found.origin is tuple:
-        if found.arguments[1] is Ellipsis:
-            return st.lists(values_of(found.arguments[0]), max_size=2).map(tuple)
         return st.tuples(*map(values_of, found.arguments))
     if found.is_table:
         keys = codec.keys_of(found.type).values()

@@ -12,6 +12,7 @@
 //! | `simulation` | the event loop, the stages of a run, samples |
 //! | `shared` | the state that all flows share, and the operations on a flow that use it |
 //! | `flows` | flows and their table, their layout in memory, prefetching |
+//! | [`CustomModels`] | loss models, disciplines and controllers that the caller implements |
 //! | `network`, `timers` | the next events: packets on links, and timers |
 //! | `lookahead` | receivers that act ahead of time, without events |
 //! | `recorder`, [`tables`], [`pcap`] | results: rows, their columns, and captures |
@@ -21,6 +22,7 @@
 //! used. The same scenario and seed therefore give the same bytes on any machine.
 
 mod convert;
+mod custom;
 mod flows;
 mod lookahead;
 mod network;
@@ -37,6 +39,7 @@ pub mod tables;
 mod timers;
 mod workload;
 
+pub use custom::{CustomModels, PacketName, PacketNames};
 pub use plan::{Choice, Demand, Plan, PlannedLink, PlannedSamples, PlannedWorkload};
 pub use scenario::{Scenario, ScenarioError};
 pub use simulation::{Simulation, Status};

@@ -216,7 +216,9 @@ impl<W: Write> Capture<W> {
     }
 
     /// Enables the trace of a run. Earlier events are not captured.
-    pub fn start(&self, simulation: &mut Simulation) {
+    pub fn start(&mut self, simulation: &mut Simulation) {
+        // The models of the caller are not part of the scenario.
+        self.causes = Causes::new(simulation.plan());
         simulation.start_trace();
     }
 

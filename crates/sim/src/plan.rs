@@ -142,18 +142,28 @@ impl PlannedLink {
 
     /// The name of the random stream for losses.
     pub fn loss_stream(&self) -> String {
-        format!("{}/loss", self.name)
+        loss_stream(&self.name)
     }
 
     /// The name of the random stream for early drops and marks.
     pub fn early_stream(&self) -> String {
-        format!("{}/early", self.name)
+        early_stream(&self.name)
     }
 
     /// The name of the random stream for reordering.
     pub fn reorder_stream(&self) -> String {
         format!("{}/reorder", self.name)
     }
+}
+
+/// The name of the random stream for losses on a link.
+pub(crate) fn loss_stream(link: &str) -> String {
+    format!("{link}/loss")
+}
+
+/// The name of the random stream for early drops and marks on a link.
+pub(crate) fn early_stream(link: &str) -> String {
+    format!("{link}/early")
 }
 
 fn links(scenario: &Scenario) -> Result<Vec<PlannedLink>, ScenarioError> {

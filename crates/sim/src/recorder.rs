@@ -210,6 +210,7 @@ fn recovery_row(flow: &Flow, loss: &LossEvent) -> RecoveryRow {
         Repair::Timeout => Cause::Timeout,
         Repair::SynTimeout => Cause::SynTimeout,
         Repair::Mark => Cause::Ecn,
+        Repair::LossProbe => Cause::LossProbe,
     };
     RecoveryRow {
         time_s: time_s(loss.at),

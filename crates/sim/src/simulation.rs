@@ -10,6 +10,7 @@
 use link::Outcome;
 use units::{Duration, Instant};
 
+use crate::custom::CustomModels;
 use crate::flows::{FlowTable, Name, prefetch};
 use crate::lookahead::LookAhead;
 use crate::network::{End, Packet};
@@ -58,7 +59,20 @@ impl Simulation {
     /// # Errors
     /// The first invalid key of the scenario.
     pub fn new(scenario: &Scenario, seed: u64) -> Result<Self, ScenarioError> {
-        let plan = Plan::new(scenario)?;
+        Self::with_models(scenario, seed, &CustomModels::default())
+    }
+
+    /// A run of `scenario` with models that the caller implements.
+    ///
+    /// # Errors
+    /// The first invalid key of the scenario, or a model that does not fit the scenario.
+    pub fn with_models(
+        scenario: &Scenario,
+        seed: u64,
+        models: &CustomModels,
+    ) -> Result<Self, ScenarioError> {
+        let mut plan = Plan::new(scenario)?;
+        models.apply(&mut plan)?;
         let link_names = names(plan.links.iter().map(|link| link.name.as_str()));
         let endless =
             plan.workloads.iter().map(|workload| workload.demand.endless() as usize).sum();
@@ -161,6 +175,11 @@ impl Simulation {
     /// Disables look-ahead: from now on every packet is an event when it arrives.
     pub(crate) fn stop_looking_ahead(&mut self) {
         self.context.lookahead.stop(self.flows.iter_mut());
+    }
+
+    /// The plan of the run.
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.context.shared.plan
     }
 
     /// Records every packet from now on, for [`crate::pcap::Capture`].

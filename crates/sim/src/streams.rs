@@ -13,7 +13,7 @@ use rand_pcg::Pcg64Dxsm;
 use rand_pcg::rand_core::Rng;
 
 use crate::convert::float;
-use units::hash::{GOLDEN, fnv, mix};
+use units::hash::{GOLDEN, fnv, mix, unmix};
 
 /// The random seed of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -92,12 +92,40 @@ impl LinkDraws {
     }
 }
 
+impl LinkDraws {
+    /// The serial number of the packet for which [`draw`](Self::draw) returns `value`: its inverse.
+    pub(crate) const fn serial(self, flow: u64, value: u64) -> u64 {
+        // GOLDEN times this number is 1 modulo 2^64.
+        const INVERSE: u64 = inverse(GOLDEN);
+        let seed = mix(self.key ^ mix(flow.wrapping_add(GOLDEN)));
+        unmix(value).wrapping_sub(seed).wrapping_mul(INVERSE).wrapping_sub(1)
+    }
+}
+
+/// The inverse of an odd number modulo 2^64, by Newton's iteration.
+const fn inverse(odd: u64) -> u64 {
+    // `odd` is its own inverse modulo 8; each step doubles the number of correct bits.
+    let mut found = odd;
+    let mut step = 0;
+    while step < 5 {
+        found = found.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(found)));
+        step += 1;
+    }
+    found
+}
+
 /// The identity of a flow in [`LinkDraws::draw`], from its workload's name and its index there.
 ///
 /// Flows of a run are also numbered in order of starting, but those numbers change when a workload
 /// is added.
 pub fn flow_identity(workload: &str, index: u64) -> u64 {
     mix(fnv(workload) ^ mix(index.wrapping_add(GOLDEN)))
+}
+
+/// The index of a flow in its workload: the inverse of [`flow_identity`]. `workload` is the hash of
+/// the workload's name by [`fnv`].
+pub(crate) const fn flow_index(workload: u64, identity: u64) -> u64 {
+    unmix(unmix(identity) ^ workload).wrapping_sub(GOLDEN)
 }
 
 /// The first two of `names` that would share a stream.
@@ -114,6 +142,21 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    proptest! {
+        #[test]
+        fn an_identity_gives_the_index_of_the_flow(name in "[a-z]{1,8}", index: u64) {
+            prop_assert_eq!(flow_index(fnv(&name), flow_identity(&name, index)), index);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_draw_gives_the_number_of_the_packet(seed: u64, flow: u64, serial: u64) {
+            let draws = Seed(seed).link_draws("bottleneck/loss");
+            prop_assert_eq!(draws.serial(flow, draws.draw(flow, serial)), serial);
+        }
+    }
 
     #[test]
     fn values_do_not_change_with_a_rebuild() {

@@ -10,6 +10,7 @@ use units::Instant;
 use wire::{Mss, Segment, SeqNum};
 
 use self::incoming::{Front, Incoming};
+use crate::config::Timeouts;
 use crate::connection::Connection;
 use crate::connection::IcmpError;
 use crate::event::{Accepted, CallError, Event};
@@ -125,8 +126,8 @@ impl ByteStream {
     }
 
     /// Calls [`Connection::note_if_drained`].
-    pub fn note_if_drained(&mut self) -> bool {
-        self.connection.note_if_drained()
+    pub fn note_if_drained(&mut self, now: Instant) -> bool {
+        self.connection.note_if_drained(now)
     }
 
     /// Calls [`Connection::connect`].
@@ -153,9 +154,19 @@ impl ByteStream {
         self.connection.close()
     }
 
+    /// Calls [`Connection::refuse_data`].
+    pub fn refuse_data(&mut self) {
+        self.connection.refuse_data();
+    }
+
     /// Calls [`Connection::abort`].
     pub fn abort(&mut self) {
         self.connection.abort();
+    }
+
+    /// Calls [`Connection::set_timeouts`].
+    pub fn set_timeouts(&mut self, timeouts: Timeouts, now: Instant) {
+        self.connection.set_timeouts(timeouts, now);
     }
 
     /// Calls [`Connection::on_timeout`].

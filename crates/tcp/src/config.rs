@@ -1,10 +1,14 @@
 //! Configuration of a connection.
 
-use policy::congestion::WindowRules;
+use policy::congestion::{ControllerFactory, WindowRules};
 use policy::rtt::RtoConfig;
 use policy::{Feedback, SenderPolicy};
 use units::Duration;
 use wire::{Mss, SantaCruz, WindowScale};
+
+mod receiving;
+
+pub use receiving::{Acceptance, LinuxReceiver, Receiving};
 
 /// Configuration of a connection. Many connections share one.
 #[expect(
@@ -15,6 +19,9 @@ use wire::{Mss, SantaCruz, WindowScale};
 pub struct Config {
     /// Sender policy: congestion control, loss recovery, segmentation.
     pub sender: SenderPolicy,
+    /// Factory of the congestion controller; `None` for the controller of `sender`. A connection
+    /// calls it once, when the options are negotiated.
+    pub controller: Option<ControllerFactory>,
     /// Window rules that hold for every congestion controller.
     pub window: WindowRules,
     /// Maximum segment size to announce in the MSS option and to send.
@@ -25,6 +32,10 @@ pub struct Config {
     pub rtt_samples: RttSamples,
     /// Delay of acknowledgments.
     pub delayed_ack: DelayedAck,
+    /// Rules for acknowledgments and the advertised window.
+    pub receiver: Receiving,
+    /// Treatment of segments that only some implementations reject or answer.
+    pub acceptance: Acceptance,
     /// Receive buffer in bytes: data held for the application before the peer must wait.
     pub receive_buffer: u32,
     /// Send buffer in bytes: data accepted from the application and not yet acknowledged; at most
@@ -63,11 +74,14 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             sender: SenderPolicy::CLASSIC,
+            controller: None,
             window: WindowRules::RFC,
             mss: Mss::ETHERNET_IPV4,
             rto: RtoConfig::RFC,
             rtt_samples: RttSamples::EveryAck,
             delayed_ack: DelayedAck::RFC,
+            receiver: Receiving::Rfc,
+            acceptance: Acceptance::RFC,
             receive_buffer: 1 << 20,
             send_buffer: 1 << 20,
             window_scaling: true,

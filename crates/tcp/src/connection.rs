@@ -11,8 +11,8 @@ use wire::{
 
 use crate::config::{Config, Negotiated};
 use crate::event::{CallError, CloseReason, Event, Events};
-use crate::receive::Receiver;
-use crate::send::{SendState, SendStatistics, Sender};
+use crate::receive::{LinuxState, Receiver};
+use crate::send::{SendState, SendStatistics, Sender, TcpInfo};
 use crate::state::State;
 
 mod host_timers;
@@ -20,11 +20,15 @@ mod icmp;
 mod layout;
 mod opening;
 mod readiness;
+mod receiving;
+mod resets;
 mod timers;
+mod writing;
 
 use host_timers::HostTimers;
 pub use icmp::IcmpError;
 pub(crate) use opening::Opening;
+use resets::OwedReset;
 pub(crate) use timers::Timers;
 
 /// One TCP connection as a state machine over sequence numbers. It performs no I/O and reads no
@@ -47,7 +51,8 @@ pub(crate) use timers::Timers;
 /// - create: [`new`](Self::new), [`accept`](Self::accept), [`from_cookie`](Self::from_cookie),
 ///   [`established`](Self::established), [`inherit`](Self::inherit).
 /// - user calls: [`connect`](Self::connect), [`listen`](Self::listen), [`write`](Self::write),
-///   [`read`](Self::read), [`close`](Self::close), [`abort`](Self::abort).
+///   [`read`](Self::read), [`close`](Self::close), [`refuse_data`](Self::refuse_data),
+///   [`abort`](Self::abort).
 /// - input from the network: [`on_segment`](Self::on_segment),
 ///   [`on_packet_too_big`](Self::on_packet_too_big), [`on_icmp_error`](Self::on_icmp_error).
 /// - time: [`next_timeout`](Self::next_timeout), [`on_timeout`](Self::on_timeout).
@@ -63,7 +68,8 @@ pub(crate) use timers::Timers;
 /// - state of the sender: [`cwnd`](Self::cwnd), [`ssthresh`](Self::ssthresh),
 ///   [`flight`](Self::flight), [`rto`](Self::rto), [`srtt`](Self::srtt), [`path`](Self::path),
 ///   [`statistics`](Self::statistics), [`send_state`](Self::send_state).
-/// - settings: [`offset_timestamps`](Self::offset_timestamps).
+/// - settings: [`offset_timestamps`](Self::offset_timestamps),
+///   [`set_timeouts`](Self::set_timeouts).
 #[derive(Debug)]
 #[repr(C)]
 pub struct Connection {
@@ -75,6 +81,8 @@ pub struct Connection {
     pub(crate) negotiated: Negotiated,
     pub(crate) state: State,
     pub(crate) opening: Opening,
+    /// Whether data that arrives after the local FIN is answered with a reset.
+    pub(crate) refuses_data: bool,
     /// Whether the connection has ended. It cannot be opened again.
     has_ended: bool,
     /// Whether the event queue is not empty. It is read after every call, so it is next to fields
@@ -86,14 +94,6 @@ pub struct Connection {
     events: Events,
     /// Sequence number of the pending reset, and its acknowledgment number if it has one.
     reset_numbers: [SeqNum; 2],
-}
-
-/// Kind of a pending reset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OwedReset {
-    None,
-    Bare,
-    WithAcknowledgment,
 }
 
 impl Connection {
@@ -117,6 +117,7 @@ impl Connection {
             reset: OwedReset::None,
             reset_numbers: [SeqNum::default(); 2],
             opening: Opening::Active,
+            refuses_data: false,
             has_ended: false,
             has_event: false,
             events: Events::default(),
@@ -138,7 +139,11 @@ impl Connection {
     ) -> Self {
         let mut connection = Self::in_state(State::Established, config, iss, negotiated);
         connection.rcv.synchronize(irs);
-        connection.snd.syn_skipped(irs, peer_window);
+        connection.snd.syn_skipped(&connection.config, irs, peer_window);
+        if connection.config.receiver.is_linux() {
+            connection.begin_receiving(connection.negotiated.timestamps);
+            connection.rcv.start_linux(false, Instant::ZERO);
+        }
         if connection.host_timers.is_some() {
             connection.note_opened(Instant::ZERO);
         }
@@ -185,19 +190,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Queues `bytes` to be sent. Returns the number of bytes that fit into the send buffer.
-    ///
-    /// # Errors
-    /// Returns an error if the connection is not open, or was closed locally.
-    pub fn write(&mut self, bytes: u32) -> Result<u32, CallError> {
-        if !self.state.accepts_writes() {
-            return Err(CallError::State { call: "write", state: self.state });
-        }
-        Ok(self.snd.write(bytes, self.config.send_buffer))
-    }
-
     /// Reads up to `bytes` that arrived in order and returns their number. The peer may then send
     /// more.
+    #[inline]
     pub fn read(&mut self, bytes: u32) -> u32 {
         let taken = self.rcv.read(bytes);
         if taken > 0
@@ -205,6 +200,9 @@ impl Connection {
             && self.rcv.owes_window_update(|| self.negotiated.peer_smss(&self.config))
         {
             self.rcv.ack_now();
+        }
+        if self.config.receiver.is_linux() {
+            self.note_read(taken);
         }
         taken
     }
@@ -237,10 +235,16 @@ impl Connection {
         Ok(())
     }
 
+    /// Declares that the application reads no more. Data that arrives after the local FIN then ends
+    /// the connection with a reset (RFC 9293 §3.6.1). Before the FIN it has no effect.
+    pub fn refuse_data(&mut self) {
+        self.refuses_data = true;
+    }
+
     /// Aborts the connection with a reset (RFC 9293 §3.10.5).
     pub fn abort(&mut self) {
         if self.state.is_reset_by_abort() {
-            self.owe_reset(self.snd.pure_seq(), Some(self.rcv.nxt));
+            self.owe_reset_of_connection();
         }
         if self.state != State::Closed {
             self.enter_closed(CloseReason::Aborted);
@@ -311,12 +315,23 @@ impl Connection {
 
     /// Retransmission timeout in force.
     pub fn rto(&self) -> Duration {
-        self.snd.rtt.rto(&self.config.rto)
+        match self.snd.special.packets() {
+            Some(packets) if self.state.is_synchronized() => packets.rto(),
+            _ => self.snd.rtt.rto(&self.config.rto),
+        }
     }
 
     /// Smoothed round-trip time; `None` before the first measurement.
     pub fn srtt(&self) -> Option<Duration> {
-        self.snd.rtt.srtt()
+        match self.snd.special.packets() {
+            Some(packets) => packets.rtt.srtt(),
+            None => self.snd.rtt.srtt(),
+        }
+    }
+
+    /// State of the sender with the names of Linux's `TCP_INFO`; `None` if the sender counts bytes.
+    pub fn tcp_info(&self, now: Instant) -> Option<TcpInfo> {
+        self.snd.tcp_info(now)
     }
 
     /// Counters of what has been sent so far.
@@ -348,27 +363,7 @@ impl Connection {
     /// Heap memory of the connection in bytes, whatever the queues contain.
     pub fn memory(&self) -> usize {
         let host = self.host_timers.as_ref().map_or(0, |host| host.memory());
-        self.snd.board.memory() + self.snd.reports_memory() + self.rcv.memory() + host
-    }
-
-    /// Schedules a reset with these numbers, to be sent before anything else.
-    pub(crate) fn owe_reset(&mut self, seq: SeqNum, ack: Option<SeqNum>) {
-        self.reset = if ack.is_some() { OwedReset::WithAcknowledgment } else { OwedReset::Bare };
-        self.reset_numbers = [seq, ack.unwrap_or_default()];
-    }
-
-    pub(crate) fn owes_reset(&self) -> bool {
-        self.reset != OwedReset::None
-    }
-
-    /// Takes the numbers of the pending reset.
-    pub(crate) fn take_reset(&mut self) -> Option<(SeqNum, Option<SeqNum>)> {
-        let [seq, ack] = self.reset_numbers;
-        match std::mem::replace(&mut self.reset, OwedReset::None) {
-            OwedReset::None => None,
-            OwedReset::Bare => Some((seq, None)),
-            OwedReset::WithAcknowledgment => Some((seq, Some(ack))),
-        }
+        self.snd.board.memory() + self.snd.sender_memory() + self.rcv.memory() + host
     }
 
     pub(crate) fn emit(&mut self, event: Event) {
@@ -419,11 +414,15 @@ impl Connection {
         if self.negotiated.timestamps {
             options.timestamps = Some(self.timestamps(now));
         }
-        let peer_counts_duplicates = self.negotiated.feedback == Feedback::Cumulative;
-        let (negotiated, config) = (&self.negotiated, &self.config);
-        let smss = || negotiated.peer_smss(config);
-        let window = self.rcv.advertise(negotiated.receive_scale, smss, peer_counts_duplicates);
-        let ack = self.rcv.acknowledge(&mut self.timers.delayed_ack);
+        let (window, ack) = if self.config.receiver.is_linux() && self.rcv.is_linux() {
+            self.window_and_acknowledgment(payload_len, now)
+        } else {
+            let peer_counts_duplicates = self.negotiated.feedback == Feedback::Cumulative;
+            let (negotiated, config) = (&self.negotiated, &self.config);
+            let smss = || negotiated.peer_smss(config);
+            let window = self.rcv.advertise(negotiated.receive_scale, smss, peer_counts_duplicates);
+            (window, self.rcv.acknowledge(&mut self.timers.delayed_ack))
+        };
         // RFC 3168 §6.1.3: on every acknowledgment until a CWR arrives.
         let flags = Flags::NONE.with(Flags::ECE, self.rcv.echoes_mark());
         Segment { seq, ack: Some(ack), control, flags, window, payload_len, options }
@@ -458,7 +457,14 @@ impl Connection {
             ..Options::default()
         };
         // RFC 7323 §2.2: the window of a SYN is never scaled.
-        let window = UnscaledWindow::from_bytes(config.receive_buffer, WindowScale::NONE);
+        let window = match config.receiver.linux() {
+            None => config.receive_buffer,
+            Some(options) => {
+                let short = answers && self.negotiated.timestamps;
+                LinuxState::initial_window(options, config, short)
+            }
+        };
+        let window = UnscaledWindow::from_bytes(window, WindowScale::NONE);
         // RFC 3168 §6.1.1: both bits offer ECN, one accepts it. A SYN itself is never ECN-capable.
         let flags = if answers {
             Flags::NONE.with(Flags::ECE, self.negotiated.ecn)

@@ -8,6 +8,8 @@ use wire::{AckWindow, Control, Ecn, Flags, Segment, SeqNum};
 use crate::connection::Connection;
 use crate::state::State;
 
+mod packets;
+
 /// A range of sequence numbers to send as one segment.
 #[derive(Debug, Clone, Copy)]
 struct NextSegment {
@@ -24,15 +26,7 @@ impl Connection {
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         // A test before the take avoids a write at every call.
         if self.owes_reset() {
-            return self.take_reset().map(|(seq, ack)| Segment {
-                seq,
-                ack,
-                control: Control::Rst,
-                flags: Flags::NONE,
-                window: wire::UnscaledWindow::default(),
-                payload_len: 0,
-                options: wire::Options::default(),
-            });
+            return self.take_reset(now);
         }
         match self.state {
             State::Closed | State::Listen => return None,
@@ -42,6 +36,9 @@ impl Connection {
                 return Some(self.syn(now));
             }
             _ => {}
+        }
+        if let Some(probe) = self.take_window_probe(now) {
+            return Some(probe);
         }
         let next = if self.rcv.owes_duplicate() { None } else { self.next_segment(now) };
         let mut segment = match next {
@@ -73,14 +70,19 @@ impl Connection {
     /// Tests whether the segment that [`poll_transmit`](Self::poll_transmit) has just returned
     /// emptied the send queue. If so, it records an application-limited sender. A driver can then
     /// omit the call that would return `None`.
-    pub fn note_if_drained(&mut self) -> bool {
+    pub fn note_if_drained(&mut self, now: Instant) -> bool {
         let drained = self.state.can_send()
             && self.snd.nxt == self.snd.end()
             && !self.snd.repair.in_recovery
             && !self.rcv.ack_is_due()
-            && !self.owes_reset();
+            && !self.owes_reset()
+            && self.snd.special.packets().is_none_or(|packets| !packets.has_output());
         if drained {
             self.note_app_limited();
+            if self.snd.special.packets().is_some() {
+                self.snd.finish_packet_burst(now);
+                self.take_packet_timer();
+            }
         }
         drained
     }
@@ -109,7 +111,12 @@ impl Connection {
         self.start_retransmit_timer(now);
         let mut segment = self.segment(now, next.seq, payload_len, control);
         // RFC 9293 §3.9.1: PSH on the segment that empties the queue, because no data follows.
-        let push = payload_len > 0 && end.at_or_after(self.snd.data_end);
+        // A sender that counts packets sets it at the end of each write, as Linux does.
+        let push = payload_len > 0
+            && match self.snd.special.packets() {
+                Some(packets) => packets.pushes_at(next.seq + payload_len),
+                None => end.at_or_after(self.snd.data_end),
+            };
         segment.flags = segment.flags.with(Flags::PSH, push);
         // RFC 3168 §6.1.2, §6.1.5, §6.1.6: only new data is ECN-capable, not retransmissions or
         // window probes.
@@ -156,6 +163,9 @@ impl Connection {
     fn next_segment(&mut self, now: Instant) -> Option<NextSegment> {
         if !self.state.can_send() {
             return None;
+        }
+        if self.snd.special.packets().is_some() {
+            return self.next_packet(now);
         }
         if self.snd.repair.in_recovery
             && let Some(next) = self.next_retransmission()

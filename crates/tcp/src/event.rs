@@ -50,6 +50,9 @@ pub enum Repair {
     Timeout,
     /// The retransmission timer of a SYN expired.
     SynTimeout,
+    /// A tail loss probe is sent, because acknowledgments are overdue (RFC 8985 §7). Whether a loss
+    /// occurred is not known yet.
+    LossProbe,
     /// Nothing was lost: the peer echoed a mark (RFC 3168 §6.1.2). Once per window.
     Mark,
 }

@@ -4,7 +4,9 @@
 //! which decides whether the next step follows.
 
 mod ack;
+mod ack_of_packets;
 mod fin;
+mod linux;
 mod listen;
 mod reset;
 mod sequence;
@@ -74,6 +76,9 @@ impl Connection {
             || step == Step::OnlyAck
         {
             return None;
+        }
+        if self.config.receiver.is_linux() && self.rcv.is_linux() {
+            return self.finish_segment_as_linux(segment, now);
         }
         let accepted = self.take_text(segment, now);
         self.check_fin(segment, now);

@@ -17,6 +17,7 @@
 //! | `egress` | the next segment to send |
 //! | `send` | the sending half: window, retransmission queue, loss response |
 //! | `receive` | the receiving half: reassembly, delayed ACKs, advertised window |
+//! | `receive::linux` | the same by the rules of Linux |
 //! | `icmp` | ICMP errors: path MTU, unreachable |
 //! | `host_timers` | state of hosts on a real wire: user timeout, keep-alive, challenge limit |
 //! | `timeout` | expired timers |
@@ -43,8 +44,12 @@ mod time_wait;
 mod timeout;
 
 pub use bytes::ByteStream;
-pub use config::{Challenges, Config, DelayedAck, KeepAlive, Negotiated, RttSamples, Timeouts};
+pub use config::{
+    Acceptance, Challenges, Config, DelayedAck, KeepAlive, LinuxReceiver, Negotiated, Receiving,
+    RttSamples, Timeouts,
+};
 pub use connection::{Connection, IcmpError};
 pub use event::{Accepted, CallError, CloseReason, Event, LossEvent, Repair};
-pub use send::{SendState, SendStatistics};
+pub use receive::ReceiveInfo;
+pub use send::{CongestionState, SendState, SendStatistics, TcpInfo, WriteFlags};
 pub use state::State;

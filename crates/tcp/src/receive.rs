@@ -8,10 +8,14 @@ use wire::{Ecn, Flags, SeqNum, SeqRange};
 use crate::config::{Config, DelayedAck};
 use crate::event::Accepted;
 
+mod linux;
 mod reports;
+mod special;
 mod window;
 
-use reports::SantaCruzAck;
+pub use linux::ReceiveInfo;
+pub(crate) use linux::{Facts, LinuxState, Text};
+use special::Special;
 
 /// State of the receiving half. The order of the fields matters: see
 /// [`Connection`](crate::Connection).
@@ -41,8 +45,8 @@ pub(crate) struct Receiver {
     /// TS.Recent, and the time of its update; [`Instant::NEVER`] before the first.
     ts_recent: u32,
     ts_recent_at: Instant,
-    /// State of TCP Santa Cruz, if it is negotiated.
-    santa_cruz: Option<Box<SantaCruzAck>>,
+    /// State of TCP Santa Cruz or of the rules of Linux, if one of them is in force.
+    special: Special,
 }
 
 impl Receiver {
@@ -72,7 +76,7 @@ impl Receiver {
             last_ack_sent: SeqNum::default(),
             peer_scales: false,
             echoes_mark: false,
-            santa_cruz: None,
+            special: Special::default(),
         }
     }
 
@@ -97,8 +101,7 @@ impl Receiver {
 
     /// Heap memory of the receiver in bytes.
     pub(crate) fn memory(&self) -> usize {
-        self.out_of_order.capacity() * size_of::<SeqRange>()
-            + self.santa_cruz.as_ref().map_or(0, |_| size_of::<SantaCruzAck>())
+        self.out_of_order.capacity() * size_of::<SeqRange>() + self.special.memory()
     }
 
     /// Applies the peer's initial sequence number.
@@ -201,6 +204,9 @@ impl Receiver {
     /// RFC 2018 §8: discards the out-of-order data.
     pub(crate) fn renege(&mut self) {
         self.out_of_order = Vec::new();
+        if let Some(linux) = self.special.linux_mut() {
+            linux.renege();
+        }
     }
 
     /// Records the peer's FIN at `at`. It is ignored if another FIN arrived first or data beyond it
@@ -220,10 +226,14 @@ impl Receiver {
 
     /// Consumes the FIN when everything before it has arrived. Discards data beyond it.
     pub(crate) fn finish(&mut self) {
+        self.consume_fin();
+        self.acks_due = 1;
+    }
+
+    fn consume_fin(&mut self) {
         self.fin = None;
         self.nxt += 1;
         self.out_of_order = Vec::new();
-        self.acks_due = 1;
     }
 
     /// Number of bytes that can be read.
@@ -329,6 +339,7 @@ impl Receiver {
 
     /// Merges a range with the out-of-order ranges that it touches. Returns `false` if there are
     /// too many ranges to keep another.
+    #[inline]
     fn insert_out_of_order(&mut self, fresh: SeqRange) -> bool {
         let mut range = fresh;
         let mut index = 0;

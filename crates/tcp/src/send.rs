@@ -16,16 +16,23 @@ use crate::event::{LossEvent, Repair};
 mod ack;
 mod ecn;
 mod handshake;
+mod packet_mode;
+pub(crate) mod packets;
 mod policies;
 mod repair;
 mod reports;
+mod special;
 mod state;
 mod timing;
 
 use ecn::EcnState;
+pub(crate) use packet_mode::PacketTimeout;
+pub(crate) use packets::{AckArrival, PacketSender};
+pub use packets::{CongestionState, TcpInfo, WriteFlags};
 use policies::Policies;
 pub(crate) use repair::Expiry;
 use repair::RepairState;
+use special::Special;
 pub use state::{SendState, SendStatistics};
 
 /// State of the sending half. The order of the fields matters: see
@@ -36,6 +43,7 @@ pub(crate) struct Sender {
     pub(crate) statistics: SendStatistics,
     pub(crate) rtt: RttEstimator,
     policies: Policies,
+    pub(crate) special: Special,
     pub(crate) board: Scoreboard,
     /// Transmission time of the one timed segment, [`Instant::NEVER`] if there is none. The
     /// sequence number after it is `timed_end`.
@@ -94,6 +102,7 @@ impl Sender {
             small_end: iss,
             last_sent: Instant::ZERO,
             policies: Policies::new(config, negotiated),
+            special: Special::new(config, negotiated, iss),
             timed_end: iss,
             timed_at: Instant::NEVER,
             app_limited_until: iss,
@@ -104,12 +113,19 @@ impl Sender {
     }
 
     /// Applies the negotiated options: replaces the policies and begins a slow start.
-    pub(crate) fn negotiated(&mut self, config: &Config, negotiated: &Negotiated) {
+    pub(crate) fn negotiated(&mut self, config: &Config, negotiated: &Negotiated, now: Instant) {
         self.smss = negotiated.smss(config);
         self.policies = Policies::new(config, negotiated);
+        self.policies.customize(config, self.smss);
         if self.statistics.syn_timeouts > 0 {
             // RFC 5681 §3.1: after a lost SYN the initial window is one segment.
             self.policies.controller.set_cwnd(self.smss);
+        }
+        match self.special.packets_mut() {
+            Some(packets) => {
+                packets.negotiated(config, negotiated, self.una, self.statistics.syn_timeouts, now);
+            }
+            None => self.special = Special::new(config, negotiated, self.iss),
         }
         self.begin_slow_start(self.window());
     }
@@ -235,7 +251,7 @@ impl Sender {
     /// Records a retransmission of the first `len` sequence numbers of the segment at `seq`.
     pub(crate) fn resent(&mut self, seq: SeqNum, len: u32, now: Instant) {
         self.note_sent_in_recovery(len);
-        if self.policies.reported.is_some() {
+        if self.special.reported().is_some() {
             self.note_copy(seq, len, now);
         } else {
             self.board.resend(seq, len, now);

@@ -4,7 +4,7 @@ use units::Instant;
 
 use crate::connection::Connection;
 use crate::event::{CloseReason, Event, Repair};
-use crate::send::Expiry;
+use crate::send::{Expiry, PacketTimeout};
 use crate::state::State;
 
 impl Connection {
@@ -12,7 +12,11 @@ impl Connection {
     pub fn on_timeout(&mut self, now: Instant) {
         if self.timers.delayed_ack <= now {
             self.timers.delayed_ack = Instant::NEVER;
-            self.rcv.ack_now();
+            if self.config.receiver.is_linux() && self.rcv.is_linux() {
+                self.receiver_timer_expired();
+            } else {
+                self.rcv.ack_now();
+            }
         }
         if self.timers.retransmit <= now {
             let due = std::mem::replace(&mut self.timers.retransmit, Instant::NEVER);
@@ -20,14 +24,31 @@ impl Connection {
         }
         if self.timers.persist <= now {
             self.timers.persist = Instant::NEVER;
+            if self.snd.special.packets().is_some() {
+                self.window_probe_timer_expired(now);
+                return self.handle_state_timer(now);
+            }
             // RFC 9293 §3.8.6.1: probe the window with the data that fits, or with one byte. The
             // probe is an ordinary segment, and the retransmission timer with its back-off repeats
             // it.
             self.snd.probe = true;
         }
+        self.handle_state_timer(now);
+    }
+
+    fn handle_state_timer(&mut self, now: Instant) {
         if self.timers.state <= now {
             self.on_host_timer(now);
         }
+    }
+
+    fn packet_timer_expired(&mut self, now: Instant) {
+        match self.snd.on_packet_timer(now, &self.config) {
+            PacketTimeout::Loss(event) => self.emit(Event::Loss(event)),
+            PacketTimeout::Nothing => {}
+            PacketTimeout::GiveUp => return self.enter_closed(CloseReason::TimedOut),
+        }
+        self.take_packet_timer();
     }
 
     fn retransmit_timer_expired(&mut self, due: Instant, now: Instant) {
@@ -40,6 +61,9 @@ impl Connection {
                 self.enter_closed(CloseReason::TimedOut);
             }
             return;
+        }
+        if self.snd.special.packets().is_some() {
+            return self.packet_timer_expired(now);
         }
         if let Some((loss, deadline)) = self.snd.recheck_loss(due, now) {
             if let Some(loss) = loss {

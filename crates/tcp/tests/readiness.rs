@@ -209,7 +209,7 @@ fn note_if_drained_equals_a_final_poll() {
             assert_eq!(connection.write(len), Ok(len));
             while let Some(segment) = connection.poll_transmit(now) {
                 bytes += segment.payload_len;
-                if !polls_again && connection.note_if_drained() {
+                if !polls_again && connection.note_if_drained(now) {
                     drained += 1;
                     break;
                 }

@@ -8,7 +8,9 @@ use policy::congestion::{Counting, Halving, MAX_WINDOW, WindowRules};
 use policy::rtt::RtoConfig;
 use proptest::prelude::*;
 use proptest::sample::select;
-use tcp::{Challenges, Config, DelayedAck, RttSamples, Timeouts};
+use tcp::{
+    Acceptance, Challenges, Config, DelayedAck, LinuxReceiver, Receiving, RttSamples, Timeouts,
+};
 use units::Duration;
 use wire::{Mss, SeqNum};
 
@@ -41,7 +43,7 @@ fn millis(range: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {
 prop_compose! {
     /// Any sender policy.
     pub fn sender()(
-        control in select(vec!["tahoe", "reno", "reno+newreno", "reno+sack", "reno+sack1", "reno+fack", "reno+ackwindow", "vegas", "vegas+newreno", "vegas+sack", "vegas+fack", "santa-cruz", "fixed(n=6)+sack"]),
+        control in select(vec!["tahoe", "reno", "reno+newreno", "reno+sack", "reno+sack1", "reno+fack", "reno+ackwindow", "vegas", "vegas+newreno", "vegas+sack", "vegas+fack", "santa-cruz", "fixed(n=6)+sack", "reno+rack", "cubic(hystart=rfc9406)+rack+tlp", "reno+rack(undo=off)+prr", "cubic+rack+tlp+prr"]),
         limited_transmit in any::<bool>(),
         early in select(vec!["", "", "+er", "+er-bytes"]),
         byte_counting in any::<bool>(),
@@ -51,9 +53,10 @@ prop_compose! {
         iw in prop_oneof![(1..=10u8).prop_map(|n| n.to_string()), Just("rfc6928".to_owned())],
         lw in 1..4u8,
     ) -> SenderPolicy {
-        let lt = if limited_transmit { "+lt" } else { "" };
-        let early = if control.contains("ackwindow") || control == "santa-cruz" { "" } else { early };
-        let abc = if byte_counting && !control.starts_with("fixed") { "+abc" } else { "" };
+        let packets = control.contains("rack");
+        let lt = if limited_transmit && !packets { "+lt" } else { "" };
+        let early = if packets || control.contains("ackwindow") || control == "santa-cruz" { "" } else { early };
+        let abc = if byte_counting && !packets && !control.starts_with("fixed") { "+abc" } else { "" };
         let arguments = if framing == "full" { String::new() } else { format!("(n={n}, min={min})") };
         format!("{control}{lt}{early}{abc} / {framing}{arguments} / iw={iw}, lw={lw}").parse().expect("a sender")
     }
@@ -76,6 +79,26 @@ fn buffer() -> impl Strategy<Value = u32> {
     prop_oneof![1..20u32, 20..3000u32, 3000..70_000u32, Just(1 << 20)]
 }
 
+/// Smallest receive buffer: Linux counts memory, and has room for a segment at least.
+fn least_buffer(receiver: Receiving) -> u32 {
+    if receiver == Receiving::Rfc { 0 } else { 2304 }
+}
+
+fn receiver() -> impl Strategy<Value = Receiving> {
+    let linux = (1..200_000u32, any::<[bool; 3]>()).prop_map(
+        |(initial_buffer, [dsack, measures_out_of_order, limits_unscaled_window])| {
+            Receiving::Linux(LinuxReceiver {
+                initial_buffer,
+                dsack,
+                measures_out_of_order,
+                limits_unscaled_window,
+                ..LinuxReceiver::LINUX_6_18
+            })
+        },
+    );
+    prop_oneof![2 => Just(Receiving::Rfc), 1 => linux]
+}
+
 prop_compose! {
     /// Any TCP configuration.
     pub fn tcp()(
@@ -85,6 +108,8 @@ prop_compose! {
         halving in select(vec![Halving::Flight, Halving::Window]),
         rtt_samples in select(vec![RttSamples::EveryAck, RttSamples::OnePerWindow]),
         (every, timeout) in (1..5u8, millis(1..500)),
+        acceptance in select(vec![Acceptance::RFC, Acceptance::LINUX]),
+        receiver in receiver(),
         (receive_buffer, send_buffer) in (buffer(), buffer()),
         [window_scaling, timestamps, sack, santa_cruz, ecn, nagle, restart_after_idle] in any::<[bool; 7]>(),
         min_mss in select(vec![1u16, 48, 536]),
@@ -92,12 +117,15 @@ prop_compose! {
     ) -> Config {
         Config {
             sender,
+            controller: None,
             window: WindowRules { counting, halving, ssthresh },
             mss: Mss::new(mss).expect("at least one byte"),
             rto,
             rtt_samples,
             delayed_ack: DelayedAck { every, timeout },
-            receive_buffer,
+            receiver,
+            acceptance,
+            receive_buffer: receive_buffer.max(least_buffer(receiver)),
             send_buffer,
             window_scaling,
             timestamps,
@@ -170,6 +198,12 @@ prop_compose! {
             // An application that reads one byte every 300 ms represents other slow ones.
             end.plan.read = end.plan.read.max(end.plan.bytes / 100 + 1);
             end.plan.write = end.plan.write.max(end.plan.bytes / 100 + 1);
+        }
+        if ends.iter().any(|end| end.tcp.sender.rack().is_some()) {
+            // A probe of a window without data is answered with a challenge ACK.
+            for end in &mut ends {
+                end.tcp.challenges.count = end.tcp.challenges.count.max(1);
+            }
         }
         let mut paths = [there, back];
         for ((path, more), end) in paths.iter_mut().zip(mtus).zip(&ends) {

@@ -322,7 +322,7 @@ impl Victim {
                     }
                 ));
             }
-            drained = self.stream.note_if_drained();
+            drained = self.stream.note_if_drained(self.now);
             if segment.control != Control::Rst {
                 self.expects = segment.ack.unwrap_or(self.expects);
             }

@@ -13,8 +13,9 @@
 //!
 //! - `> segment > segment …`: these segments are sent exactly at this time, in this order.
 //! - `< segment`: this segment arrives.
-//! - `connect`, `listen`, `close`, `abort`: a call of the application. `close fails` expects an
-//!   error; `connect` and `listen` have the same form.
+//! - `connect`, `listen`, `close`, `refuse-data`, `abort`: a call of the application. `close fails`
+//!   expects an error; `connect` and `listen` have the same form.
+//! - `user-timeout 3s`: the application changes the user timeout of the open connection.
 //! - `write 1000`, `write 1000 = 500`: the application writes, and the second number of bytes fits
 //!   (by default all).
 //! - `read 1000`, `read 1000 = 500`: the application reads, and receives the second number of
@@ -96,6 +97,8 @@ enum Action {
     Listen { refused: bool },
     Close { refused: bool },
     Abort,
+    RefuseData,
+    UserTimeout(Duration),
     Write { bytes: u32, taken: u32 },
     Read { bytes: u32, taken: u32 },
     Icmp { report: Report, seq: u32, ignored: bool },

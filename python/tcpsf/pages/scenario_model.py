@@ -24,11 +24,12 @@ INTRODUCTION = '''\
 The fields of these classes have the names of the keys in a TOML file and of the simulator's own
 type. A name that is a Python keyword has a trailing underscore (``from_``). Quantities are text
 with a unit (``"20ms"``). Flow sizes are integers in bytes. Probabilities are numbers from 0 to 1,
-or text such as ``"1%"``.
+or text such as ``"1%"``. A field for a list accepts any sequence, and stores a tuple.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
@@ -158,7 +159,7 @@ def _type(schema: Schema, known: dict[str, Schema]) -> str:
     if "prefixItems" in schema:
         return f"tuple[{', '.join(_type(item, known) for item in schema['prefixItems'])}]"
     if schema["type"] == "array":
-        return f"tuple[{_type(schema['items'], known)}, ...]"
+        return f"Sequence[{_type(schema['items'], known)}]"
     return PLAIN[schema["type"]]
 
 

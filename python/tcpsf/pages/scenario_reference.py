@@ -10,7 +10,7 @@ import inspect
 import json
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, Union, get_args, get_origin
 
 from tcpsf import _core
@@ -152,7 +152,7 @@ def _type(declared: Any) -> str:
         return " or ".join(f'`"{choice}"`' for choice in arguments)
     if origin in (Union, types.UnionType):
         return " or ".join(_type(part) for part in arguments)
-    if origin is tuple:
+    if origin is Sequence:
         return (
             "list of pairs"
             if get_origin(arguments[0]) is tuple

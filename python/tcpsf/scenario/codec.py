@@ -131,7 +131,7 @@ def _decode(wanted: _Declared, value: object, path: str) -> Any:
         return _decode_union(wanted, value, path)
     if wanted.origin is Literal:
         return _decode_choice(wanted.arguments, value, path)
-    if wanted.origin is tuple:
+    if wanted.origin in (tuple, Sequence):
         return _decode_list(wanted, value, path)
     if wanted.is_table:
         if type(value) is wanted.type:
@@ -222,7 +222,7 @@ def _unwrap(declared: Any) -> _Declared:
     is_union = origin in (Union, types.UnionType)
     parts = (
         tuple(_unwrap(part) for part in arguments if part not in (type(None), Ellipsis))
-        if is_union or origin is tuple
+        if is_union or origin in (tuple, Sequence)
         else ()
     )
     if is_union:
@@ -286,7 +286,7 @@ def _decode_list(wanted: _Declared, value: object, path: str) -> tuple[Any, ...]
             f"{path}: `{_shown(value)}` is not a list", hint="lists are written `[a, b]`"
         )
     items = wanted.parts
-    if Ellipsis in wanted.arguments:
+    if wanted.origin is Sequence or Ellipsis in wanted.arguments:
         kind = items[0].type
         if kind in (int, str) and all(type(item) is kind for item in value):
             return tuple(value)  # lists of sizes can be long

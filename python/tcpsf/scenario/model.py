@@ -6,11 +6,12 @@
 The fields of these classes have the names of the keys in a TOML file and of the simulator's own
 type. A name that is a Python keyword has a trailing underscore (``from_``). Quantities are text
 with a unit (``"20ms"``). Flow sizes are integers in bytes. Probabilities are numbers from 0 to 1,
-or text such as ``"1%"``.
+or text such as ``"1%"``. A field for a list accepts any sequence, and stores a tuple.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
@@ -99,7 +100,7 @@ class _Workload(ScenarioPart):
     to: Annotated[str, Doc("Node that receives the data.")]
     sender: Annotated[Sender | None, Doc("TCP variant of the workload's flows.")] = None
     senders: Annotated[
-        tuple[SenderShare, ...] | None, Doc("Several senders with shares, instead of `sender`.")
+        Sequence[SenderShare] | None, Doc("Several senders with shares, instead of `sender`.")
     ] = None
     handshake: Annotated[
         bool,
@@ -148,7 +149,7 @@ class Transfers(_Workload):
     """An explicit list of flows."""
 
     kind: ClassVar[str] = "transfers"
-    sizes: Annotated[tuple[int, ...], Doc("Size of each flow in bytes.")]
+    sizes: Annotated[Sequence[int], Doc("Size of each flow in bytes.")]
     start: Annotated[Duration, Doc("Start time of the first flow.")] = "0s"
     spacing: Annotated[Duration, Doc("Time between the starts of consecutive flows.")] = "0s"
 
@@ -162,10 +163,10 @@ class Samples(ScenarioPart):
 
     every: Annotated[Duration, Doc("Sampling interval.")]
     workloads: Annotated[
-        tuple[str, ...],
+        Sequence[str],
         Doc("Workloads for which cwnd, ssthresh and flight of each flow are sampled."),
     ] = ()
-    links: Annotated[tuple[str, ...], Doc("Links for which the queue is sampled.")] = ()
+    links: Annotated[Sequence[str], Doc("Links for which the queue is sampled.")] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -180,7 +181,7 @@ class Link(ScenarioPart):
         Doc("Transmission rate in bits per second, headers included.", absent="unlimited"),
     ] = None
     delay: Annotated[Duration, Doc("Propagation delay.")] = "0s"
-    delay_changes: Annotated[tuple[DelayChange, ...], Doc("Changes of the propagation delay.")] = ()
+    delay_changes: Annotated[Sequence[DelayChange], Doc("Changes of the propagation delay.")] = ()
     reorder: Annotated[
         Reorder | None,
         Doc(
@@ -411,7 +412,7 @@ class Route(ScenarioPart):
     from_: Annotated[str, Doc("The sending node.")]
     to: Annotated[str, Doc("The receiving node.")]
     via: Annotated[
-        tuple[str, ...],
+        Sequence[str],
         Doc("Names of links in order. Each link starts at the node where the previous one ends."),
     ]
 
@@ -429,7 +430,7 @@ class Tcp(ScenarioPart):
     """Parameters of TCP. Absent parameters have the values of the profile."""
 
     profile: Annotated[
-        Literal["ns2", "bsd", "rfc"] | None,
+        Literal["ns2", "bsd", "rfc", "linux-6.12", "linux-6.18"] | None,
         Doc("Set of default values for absent parameters.", absent='`"rfc"`'),
     ] = None
     mss: Annotated[
@@ -510,11 +511,10 @@ class Sizes(ScenarioPart):
     """
 
     classes: Annotated[
-        tuple[int, ...] | None,
-        Doc("Sizes in bytes, equally likely. Results are reported by class."),
+        Sequence[int] | None, Doc("Sizes in bytes, equally likely. Results are reported by class.")
     ] = None
     weights: Annotated[
-        tuple[float, ...] | None, Doc("With `classes`: relative weights.", absent="equal")
+        Sequence[float] | None, Doc("With `classes`: relative weights.", absent="equal")
     ] = None
     fixed: Annotated[int | None, Doc("One size in bytes for every flow.")] = None
     exponential: Annotated[
@@ -523,7 +523,7 @@ class Sizes(ScenarioPart):
     pareto: Annotated[Pareto | None, Doc("Pareto distribution.")] = None
     lognormal: Annotated[LogNormal | None, Doc("Log-normal distribution.")] = None
     cdf: Annotated[
-        tuple[tuple[int, float], ...] | None,
+        Sequence[tuple[int, float]] | None,
         Doc("Points (bytes, cumulative probability), with linear interpolation between them."),
     ] = None
 
@@ -566,16 +566,16 @@ class ScenarioKeys(ScenarioPart):
             absent="1000s with a Poisson workload, else 0s",
         ),
     ] = None
-    link: Annotated[tuple[Link, ...], Doc("Links of the network. Their ends define the nodes.")]
+    link: Annotated[Sequence[Link], Doc("Links of the network. Their ends define the nodes.")]
     route: Annotated[
-        tuple[Route, ...],
+        Sequence[Route],
         Doc("Fixed paths.", absent="fewest hops; ties go to the links listed first"),
     ] = ()
-    workload: Annotated[tuple[Workload, ...], Doc("Traffic of the network.")]
+    workload: Annotated[Sequence[Workload], Doc("Traffic of the network.")]
     tcp: Annotated[Tcp, Doc("Parameters of TCP for all workloads.")] = field(default_factory=Tcp)
     samples: Annotated[
         Samples | None, Doc("Quantities that are recorded over time.", absent="nothing")
     ] = None
     trace: Annotated[
-        tuple[str, ...], Doc("Workloads of which every packet is recorded.", absent="none")
+        Sequence[str], Doc("Workloads of which every packet is recorded.", absent="none")
     ] = ()

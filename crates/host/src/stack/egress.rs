@@ -125,7 +125,7 @@ impl Stack {
         if offload && first.payload_len == slot.stream.smss() && first.control == Control::None {
             self.unsent_segment = slot.gather(first, now, out);
         }
-        if self.unsent_segment.is_none() && slot.stream.note_if_drained() {
+        if self.unsent_segment.is_none() && slot.stream.note_if_drained(now) {
             Sent::Last
         } else {
             Sent::Some

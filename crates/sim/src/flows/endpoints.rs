@@ -5,7 +5,9 @@ use std::sync::Arc;
 use policy::SenderPolicy;
 use policy::congestion::{MAX_WINDOW, WindowRules};
 use policy::rtt::RtoConfig;
-use tcp::{Challenges, Config, Connection, DelayedAck, Negotiated, Timeouts};
+use tcp::{
+    Acceptance, Challenges, Config, Connection, DelayedAck, Negotiated, Receiving, Timeouts,
+};
 use units::Duration;
 use wire::{Mss, SeqNum};
 
@@ -15,22 +17,31 @@ use crate::scenario::{Opener, TcpSettings, Threshold};
 /// The configuration of a workload's flows that use one sender.
 #[derive(Debug, Clone)]
 pub(crate) struct Endpoints {
-    config: Arc<Config>,
+    sender: Arc<Config>,
+    /// Without the custom controller of `sender`, and otherwise equal.
+    receiver: Arc<Config>,
     opener: Option<Opener>,
 }
 
 impl Endpoints {
     pub(crate) fn new(workload: &PlannedWorkload, sender: SenderPolicy) -> Self {
         let opener = workload.handshake.then_some(workload.opener);
-        Self { config: Arc::new(config(&workload.tcp, sender)), opener }
+        let receiver = Arc::new(config(&workload.tcp, sender));
+        let sender = if workload.controller.is_some() {
+            let controller = workload.controller.clone();
+            Arc::new(Config { controller, ..Config::clone(&receiver) })
+        } else {
+            Arc::clone(&receiver)
+        };
+        Self { sender, receiver, opener }
     }
 
     pub(super) fn sender(&self, identity: u64) -> Connection {
-        self.end(iss(identity), irs(identity), Opener::Sender)
+        self.end(&self.sender, iss(identity), irs(identity), Opener::Sender)
     }
 
     pub(super) fn receiver(&self, identity: u64) -> Connection {
-        self.end(irs(identity), iss(identity), Opener::Receiver)
+        self.end(&self.receiver, irs(identity), iss(identity), Opener::Receiver)
     }
 
     /// Returns true if the connection is opened by a handshake, and therefore closed as well.
@@ -39,8 +50,8 @@ impl Endpoints {
     }
 
     /// Makes an end. It opens the connection if the opener is `role`.
-    fn end(&self, iss: SeqNum, irs: SeqNum, role: Opener) -> Connection {
-        let config = Arc::clone(&self.config);
+    fn end(&self, config: &Arc<Config>, iss: SeqNum, irs: SeqNum, role: Opener) -> Connection {
+        let config = Arc::clone(config);
         let Some(opener) = self.opener else {
             let (negotiated, window) = (Negotiated::between_equals(&config), config.receive_buffer);
             return Connection::established(config, iss, irs, negotiated, window);
@@ -75,6 +86,7 @@ fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
     let rto = tcp.rto().unwrap_or(RtoConfig::RFC);
     Config {
         sender,
+        controller: None,
         window: WindowRules {
             counting: tcp.growth.into(),
             halving: tcp.halving.into(),
@@ -84,6 +96,8 @@ fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
         rto,
         rtt_samples: tcp.rtt_sample.into(),
         delayed_ack: DelayedAck { every: tcp.ack_every, timeout: tcp.ack_delay.0 },
+        receiver: Receiving::Rfc,
+        acceptance: Acceptance::RFC,
         receive_buffer: tcp.receive_buffer.get(),
         send_buffer: SEND_BUFFER,
         window_scaling: tcp.receive_buffer.get() > u32::from(u16::MAX),

@@ -175,6 +175,7 @@ impl Flow {
     }
 
     /// Reads the data that has arrived at the receiver.
+    #[inline]
     pub(crate) fn read(&mut self, now: Instant) {
         let taken = self.receiver.read(u32::MAX);
         if taken == 0 {

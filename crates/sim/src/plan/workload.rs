@@ -1,6 +1,7 @@
 //! Workloads with their routes, rates, senders and TCP settings resolved.
 
 use policy::SenderPolicy;
+use policy::congestion::ControllerFactory;
 use units::{Duration, Instant};
 
 use super::PlannedLink;
@@ -34,6 +35,8 @@ pub struct PlannedWorkload {
     pub handshake: bool,
     /// The end that opens the connection.
     pub opener: Opener,
+    /// The factory of the senders' congestion controllers; `None` for those that the senders name.
+    pub controller: Option<ControllerFactory>,
 }
 
 impl PlannedWorkload {
@@ -124,6 +127,7 @@ impl PlannedWorkload {
             tcp,
             handshake: *workload.handshake(),
             opener: *workload.opener(),
+            controller: None,
             forward,
             back,
         })

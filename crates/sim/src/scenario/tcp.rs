@@ -17,7 +17,7 @@ use super::{KeyPath, ScenarioError};
 macro_rules! settings {
     ($(
         $(#[$doc:meta])*
-        $($optional:ident)? [$key:ident]: $type:ty = $ns2:expr $(, bsd = $bsd:expr)? $(, rfc = $rfc:expr)?;
+        $($optional:ident)? [$key:ident]: $type:ty = $ns2:expr $(, bsd = $bsd:expr)? $(, rfc = $rfc:expr)? $(, linux = $linux:expr)?;
     )*) => {
         /// Parameters of TCP. Absent parameters have the values of the profile.
         #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -62,6 +62,11 @@ macro_rules! settings {
                     Self::Ns2 => ns2,
                     Self::Bsd => TcpSettings { $($($key: $bsd,)?)* ..ns2 },
                     Self::Rfc => TcpSettings { $($($key: $rfc,)?)* ..ns2 },
+                    // Where Linux has no value of its own, it follows the RFCs.
+                    Self::Linux612 | Self::Linux618 => TcpSettings {
+                        $($($key: $linux,)?)*
+                        ..TcpSettings { $($($key: $rfc,)?)* ..ns2 }
+                    },
                 }
             }
 
@@ -89,22 +94,25 @@ settings! {
 
     /// Retransmission timeout before the first RTT sample.
     // RFC 2988 §2.1: 3 s. RFC 6298 §2.1: 1 s.
-    [rto_initial]: Time = ms(3000), rfc = ms(1000);
+    [rto_initial]: Time = ms(3000), rfc = ms(1000), linux = ms(1000);
 
     /// Minimum retransmission timeout.
     // RFC 2988 §2.4 and RFC 6298 §2.4: at least 1 s. ns-2: minrto_ 1 from May 2001.
     // 4.4BSD tcp_timer.h: TCPTV_MIN 1 s.
-    [rto_min]: Time = ms(1000);
+    // Linux: tcp_rto_min_us 200 ms, as a minimum of the variation that is added to SRTT.
+    [rto_min]: Time = ms(1000), linux = ms(200);
 
     /// Maximum retransmission timeout, back-off included.
     // RFC 2988 §2.5 and RFC 6298 §2.5: 60 s or more. For `ns2` we use 4.4BSD's 64 s, TCPTV_REXMTMAX
     // (ns-2: maxrto_ 100000, in effect none).
-    [rto_max]: Time = ms(64_000), rfc = ms(60_000);
+    // Linux: tcp_rto_max_ms 120 s.
+    [rto_max]: Time = ms(64_000), rfc = ms(60_000), linux = ms(120_000);
 
     /// Granularity of the clock for RTT samples and timers.
     // ns-2: tcpTick_ 0.1 until March 2002. 4.4BSD tcp_timer.h: PR_SLOWHZ 2, so timers of 500 ms.
     // RFC 7323 §5.4 requires a timestamp clock of 1 ms to 1 s.
-    [tick]: Time = ms(100), bsd = ms(500), rfc = ms(1);
+    // Linux: HZ 250 is the default of most distributions; its timers expire on the timer wheel.
+    [tick]: Time = ms(100), bsd = ms(500), rfc = ms(1), linux = ms(4);
 
     /// `window`: one RTT sample at a time; `ack`: an RTT sample from every acknowledgment of a
     /// segment that was not retransmitted.
@@ -132,7 +140,8 @@ settings! {
     /// Maximum delay of an ACK.
     // 4.4BSD: the 200 ms timer (PR_FASTHZ 5). RFC 9293 §3.8.6.3 allows up to 500 ms; 200 ms is
     // common.
-    [ack_delay]: Time = ms(200);
+    // Linux: TCP_DELACK_MIN 40 ms.
+    [ack_delay]: Time = ms(200), linux = ms(40);
 
     /// Size of the receiver's buffer, which limits the advertised window.
     // 4.4BSD: the maximum of a 16-bit window field.
@@ -173,6 +182,12 @@ pub enum Profile {
     /// The RFCs in force.
     #[default]
     Rfc,
+    /// Linux 6.12. The sender of such a server is `cubic(hystart=late)+rack+tlp+prr`.
+    #[serde(rename = "linux-6.12")]
+    Linux612,
+    /// Linux 6.18. The sender of such a server is `linux`.
+    #[serde(rename = "linux-6.18")]
+    Linux618,
 }
 
 /// The segments that give an RTT sample.
@@ -236,12 +251,17 @@ impl From<Halving> for PolicyHalving {
 
 impl Profile {
     /// Every profile.
-    pub const ALL: [Self; 3] = [Self::Ns2, Self::Bsd, Self::Rfc];
+    pub const ALL: [Self; 5] = [Self::Ns2, Self::Bsd, Self::Rfc, Self::Linux612, Self::Linux618];
 
-    /// Timers expire on a tick of a free-running clock (4.4BSD's slow timer) instead of exactly
-    /// when due.
+    /// Timers expire on a tick of a free-running clock (4.4BSD's slow timer, Linux's timer wheel)
+    /// instead of exactly when due.
     pub fn timers_on_ticks(self) -> bool {
-        self == Self::Bsd
+        self == Self::Bsd || self.is_linux()
+    }
+
+    /// The profile is one of Linux.
+    pub fn is_linux(self) -> bool {
+        matches!(self, Self::Linux612 | Self::Linux618)
     }
 }
 

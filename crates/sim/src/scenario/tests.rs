@@ -157,7 +157,7 @@ fn an_unknown_name_is_refused_with_the_nearest_known_one() {
         (
             "/tcp/profile",
             json!("windows"),
-            "tcp.profile: `windows` is none of `ns2`, `bsd`, `rfc` | known: ns2, bsd, rfc",
+            "tcp.profile: `windows` is none of `ns2`, `bsd`, `rfc`, `linux-6.12`, `linux-6.18` | known: ns2, bsd, rfc, linux-6.12, linux-6.18",
         ),
         (
             "/workload/1/of",

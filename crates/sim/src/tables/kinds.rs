@@ -39,10 +39,13 @@ pub enum Cause {
     SynTimeout,
     /// No loss: a router's mark, echoed by the receiver.
     Ecn,
+    /// A tail loss probe. Whether a loss occurred is not known.
+    LossProbe,
 }
 
 impl Cause {
-    pub(super) const NAMES: [&str; 4] = ["fast-retransmit", "timeout", "syn-timeout", "ecn"];
+    pub(super) const NAMES: [&str; 5] =
+        ["fast-retransmit", "timeout", "syn-timeout", "ecn", "loss-probe"];
 
     /// The code in the column `cause`.
     pub const fn code(self) -> u32 {

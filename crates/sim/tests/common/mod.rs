@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't be set up must stop")]
 
 use sim::tables::{Flows, Links, Recoveries};
-use sim::{Scenario, Simulation, Status};
+use sim::{CustomModels, Scenario, Simulation, Status};
 
 /// The size classes of the Smart Framing paper's Table I, in bytes.
 pub(crate) const CLASSES: [u64; 15] =
@@ -86,7 +86,11 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn new(scenario: &Scenario, seed: u64) -> Self {
-        let mut simulation = Simulation::new(scenario, seed).unwrap();
+        Self::with_models(scenario, seed, &CustomModels::default())
+    }
+
+    pub(crate) fn with_models(scenario: &Scenario, seed: u64, models: &CustomModels) -> Self {
+        let mut simulation = Simulation::with_models(scenario, seed, models).unwrap();
         while simulation.advance(100_000) == Status::Running {}
         Self {
             flows: simulation.take_flows(),

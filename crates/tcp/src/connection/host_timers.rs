@@ -5,11 +5,12 @@
 //! records the time, and the expired timer computes the new deadline.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use units::{Duration, Instant};
 use wire::{Control, Segment, SeqNum};
 
-use crate::config::{Challenges, Config, KeepAlive};
+use crate::config::{Challenges, Config, KeepAlive, Timeouts};
 use crate::connection::{Connection, IcmpError, timestamp_clock};
 use crate::event::CloseReason;
 use crate::state::State;
@@ -127,6 +128,21 @@ impl Connection {
             host.stalled_since = Instant::NEVER;
             self.rearm_host_timer(now);
         }
+    }
+
+    /// Replaces the time limits of an open connection (RFC 9293 §3.9.1.2: a call may change the
+    /// user timeout). A limit counts from the event that it would have counted from.
+    pub fn set_timeouts(&mut self, timeouts: Timeouts, now: Instant) {
+        Arc::make_mut(&mut self.config).timeouts = timeouts;
+        if timeouts.is_none() || self.state == State::Closed {
+            return;
+        }
+        let waits = self.snd.flight() > 0 || self.timers.persist != Instant::NEVER;
+        let host = self.host_timers_at(now);
+        if waits && host.stalled_since == Instant::NEVER {
+            host.stalled_since = now;
+        }
+        self.rearm_host_timer(now);
     }
 
     /// RFC 7323 §7.1: adds an offset to all timestamps of this connection, so that they do not

@@ -47,7 +47,7 @@ impl Connection {
         if !self.host_timers_at(now).may_reduce_pmtu(period, now) {
             return false;
         }
-        let unsent = self.snd.reduce_smss(smss);
+        let unsent = self.snd.reduce_smss(smss, now);
         if unsent && self.snd.flight() == 0 && !self.snd.ecn.is_blocked_until_rto() {
             // RFC 6298 §5.1: the timer restarts with the next segment.
             self.timers.retransmit = Instant::NEVER;

@@ -71,6 +71,7 @@ impl Connection {
             connection.rcv.first_timestamp(stamp.val, now);
         }
         connection.note_opened(now);
+        connection.rcv.start_linux(true, now);
         connection.emit(Event::Connected);
         Some(connection)
     }
@@ -79,6 +80,9 @@ impl Connection {
     pub(crate) fn answer_syn(&mut self, syn: &Segment, now: Instant) {
         self.take_peer_options(syn, now);
         self.rcv.synchronize(syn.seq);
+        if self.config.receiver.is_linux() {
+            self.begin_receiving(self.negotiated.timestamps);
+        }
         self.enter(State::SynReceived);
     }
 }

@@ -30,6 +30,14 @@ impl Connection {
         if !open || self.owes_reset() || self.rcv.has_reports() || self.snd.repair.in_recovery {
             return false;
         }
+        if self.config.receiver.is_linux() && self.rcv.ack_is_due() {
+            // Each of these acknowledgments is one that the peer counts.
+            return false;
+        }
+        if self.snd.special.packets().is_some() {
+            // Its window and its timers depend on the time of each transmission.
+            return self.snd.una == self.snd.end();
+        }
         // Full-sized segments do not depend on which segments are processed first.
         let smss = self.snd.smss;
         self.snd.unacknowledged() == 0

@@ -20,8 +20,13 @@ impl Connection {
         }
         // RFC 5961 §5.2: an acknowledgment that is too old, or of data never sent, may be a guess.
         if ack.after(self.snd.max) || ack.before(self.snd.una) && self.snd.is_too_old(ack) {
-            self.challenge(now);
+            if self.config.acceptance.answers_unsent || ack.before(self.snd.una) {
+                self.challenge(now);
+            }
             return Step::Stop;
+        }
+        if self.snd.special.packets().is_some() {
+            return self.check_ack_of_packets(segment, ack, now);
         }
         let window = segment.window.bytes(self.negotiated.send_scale);
         let advances = ack.after(self.snd.una);
@@ -57,15 +62,20 @@ impl Connection {
                 self.begin_repair(loss);
             }
         }
-        if self.state == State::TimeWait {
-            // RFC 9293 §3.10.7.4: the peer sent its FIN again. Acknowledge it and restart the wait.
-            if segment.control == Control::Fin {
-                self.enter_time_wait(now);
-                self.rcv.ack_now();
-            }
-            return Step::Stop;
+        self.check_time_wait(segment, now)
+    }
+
+    /// RFC 9293 §3.10.7.4, TIME-WAIT: the peer sent its FIN again. Acknowledges it and restarts the
+    /// wait.
+    pub(super) fn check_time_wait(&mut self, segment: &Segment, now: Instant) -> Step {
+        if self.state != State::TimeWait {
+            return Step::Continue;
         }
-        Step::Continue
+        if segment.control == Control::Fin {
+            self.enter_time_wait(now);
+            self.rcv.ack_now();
+        }
+        Step::Stop
     }
 
     /// SYN-RECEIVED: checks that the segment acknowledges the local SYN.
@@ -76,10 +86,11 @@ impl Connection {
         }
         self.enter(State::Established);
         self.snd.syn_acknowledged(now, &self.config);
-        self.snd.negotiated(&self.config, &self.negotiated);
+        self.snd.negotiated(&self.config, &self.negotiated, now);
         self.timers.retransmit = Instant::NEVER;
         let window = segment.window.bytes(self.negotiated.send_scale);
         self.snd.take_window(segment.seq, ack, window);
+        self.rcv.start_linux(true, now);
         self.emit(Event::Connected);
         if self.snd.fin {
             // The application closed before the handshake was complete.
@@ -132,13 +143,7 @@ impl Connection {
     }
 
     fn acknowledge(&mut self, segment: &Segment, ack: SeqNum, now: Instant, ece: bool) {
-        let stamp =
-            segment.options.timestamps.filter(|stamp| self.negotiated.timestamps && stamp.ecr != 0);
-        let stamped = stamp
-            .map(|stamp| self.timestamp_clock(now).wrapping_sub(stamp.ecr))
-            // An echo of a future timestamp is invalid.
-            .filter(|&ticks| ticks <= u32::MAX / 2)
-            .map(|ticks| Duration::from_millis(u64::from(ticks)));
+        let stamped = self.timestamp_rtt(segment, now);
         let taken = self.snd.acknowledged(ack, now, stamped, ece, &self.config);
         if self.snd.flight() == 0 && !self.snd.ecn.is_blocked_until_rto() {
             // RFC 6298 §5.2.
@@ -150,6 +155,22 @@ impl Connection {
         if let Some(loss) = self.snd.repair_lost(taken.lost, now) {
             self.begin_repair(loss);
         }
+        self.note_fin_acknowledged(ack, now);
+    }
+
+    /// Round-trip time by the echoed timestamp (RFC 7323 §4), if the segment has a valid one.
+    pub(super) fn timestamp_rtt(&self, segment: &Segment, now: Instant) -> Option<Duration> {
+        let stamp = segment
+            .options
+            .timestamps
+            .filter(|stamp| self.negotiated.timestamps && stamp.ecr != 0)?;
+        let ticks = self.timestamp_clock(now).wrapping_sub(stamp.ecr);
+        // An echo of a future timestamp is invalid.
+        (ticks <= u32::MAX / 2).then(|| Duration::from_millis(u64::from(ticks)))
+    }
+
+    /// Changes the state if `ack` acknowledges the local FIN.
+    pub(super) fn note_fin_acknowledged(&mut self, ack: SeqNum, now: Instant) {
         let fin_acknowledged = self.snd.fin && ack == self.snd.end();
         if !fin_acknowledged {
             return;

@@ -8,6 +8,7 @@ use crate::event::Event;
 use crate::state::State;
 
 impl Connection {
+    #[inline]
     pub(super) fn check_fin(&mut self, segment: &Segment, now: Instant) {
         if segment.control == Control::Fin && self.state.can_receive() {
             // The end of the stream is known even with gaps before it.
@@ -20,6 +21,11 @@ impl Connection {
             return;
         }
         self.rcv.finish();
+        self.note_peer_closed(now);
+    }
+
+    /// Changes the state after the peer's FIN was consumed.
+    pub(super) fn note_peer_closed(&mut self, now: Instant) {
         self.emit(Event::PeerClosed);
         match self.state.fin_received() {
             State::TimeWait => self.enter_time_wait(now),

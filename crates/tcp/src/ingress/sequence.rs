@@ -18,18 +18,26 @@ impl Connection {
                     return Step::Stop;
                 }
                 Some(_) => {}
+                None if self.config.acceptance.missing_timestamps => {}
                 // RFC 7323 §3.2: once negotiated, a segment without timestamps is dropped silently.
                 None => return Step::Stop,
             }
         }
         if self.rcv.accepts(segment.seq, segment.seq_len()) {
-            if let Some(stamp) = segment.options.timestamps.filter(|_| self.negotiated.timestamps) {
+            // RFC 5961 §5.2: an acknowledgment of data never sent may be a guess, and would make a
+            // later segment of the peer look old (RFC 7323 §5.3, R1).
+            if let Some(stamp) = segment.options.timestamps.filter(|_| self.negotiated.timestamps)
+                && segment.ack.is_none_or(|ack| !ack.after(self.snd.max))
+            {
                 self.rcv.note_timestamp(stamp.val, segment.seq, now);
             }
             return Step::Continue;
         }
         if is_reset {
             return Step::Stop;
+        }
+        if self.config.receiver.is_linux() && self.is_bare_fin(segment) {
+            return Step::Continue;
         }
         // RFC 9293 §3.10.7.4: an answer reveals a half-open connection or a lost acknowledgment.
         if segment.seq_len() == 0 || segment.control == Control::Syn {
@@ -39,7 +47,11 @@ impl Connection {
         } else {
             self.rcv.ack_now();
         }
-        self.rcv.note_duplicate(segment.seq, segment.payload_len);
+        if self.config.receiver.is_linux() && self.rcv.is_linux() {
+            self.rcv.note_unacceptable(segment.seq, segment.payload_len);
+        } else {
+            self.rcv.note_duplicate(segment.seq, segment.payload_len);
+        }
         // RFC 9293 §3.10.7.4: with a zero window acknowledgments are still processed. In TIME-WAIT
         // a repeated FIN restarts the wait.
         if self.rcv.window() == 0
@@ -49,6 +61,13 @@ impl Connection {
             return Step::OnlyAck;
         }
         Step::Stop
+    }
+
+    /// Returns whether the segment is only a FIN, which Linux accepts also in a closed window,
+    /// because it needs no room in the buffer.
+    #[cold]
+    fn is_bare_fin(&self, segment: &Segment) -> bool {
+        segment.control == Control::Fin && segment.payload_len == 0 && segment.seq == self.rcv.nxt
     }
 
     /// Returns whether the segment is one byte old and acknowledges new data while the local end

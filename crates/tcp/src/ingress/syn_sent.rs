@@ -30,6 +30,9 @@ impl Connection {
         }
         self.take_peer_options(segment, now);
         self.rcv.synchronize(segment.seq);
+        if self.config.receiver.is_linux() {
+            self.begin_receiving(false);
+        }
         let Some(ack) = acknowledges else {
             // Simultaneous open: answer with a SYN that acknowledges the peer's SYN.
             self.enter(State::SynReceived);
@@ -43,11 +46,12 @@ impl Connection {
             self.enter(State::FinWait1);
         }
         self.snd.syn_acknowledged(now, &self.config);
-        self.snd.negotiated(&self.config, &self.negotiated);
+        self.snd.negotiated(&self.config, &self.negotiated, now);
         self.timers.retransmit = Instant::NEVER;
         // RFC 7323 §2.2: the window of a SYN is never scaled.
         self.snd.take_window(segment.seq, ack, segment.window.bytes(WindowScale::NONE));
         self.rcv.ack_now();
+        self.rcv.start_linux(false, now);
         self.emit(Event::Connected);
     }
 

@@ -5,12 +5,12 @@ use units::Instant;
 use wire::{Mss, Segment};
 
 use crate::connection::Connection;
-use crate::event::Accepted;
+use crate::event::{Accepted, CloseReason};
+use crate::state::State;
 
 impl Connection {
     pub(super) fn take_text(&mut self, segment: &Segment, now: Instant) -> Option<Accepted> {
-        // In the other states the peer has sent its FIN. Data after it is ignored.
-        if segment.payload_len == 0 || !self.state.can_receive() {
+        if !self.takes_text(segment) {
             return None;
         }
         if self.negotiated.ecn {
@@ -29,6 +29,28 @@ impl Connection {
             self.rcv.owe_separate_ack(delayed_ack);
         }
         accepted
+    }
+
+    /// Returns whether the payload is handled. In the states that are left out the peer has sent
+    /// its FIN, and data after it is ignored.
+    #[inline]
+    pub(super) fn takes_text(&mut self, segment: &Segment) -> bool {
+        segment.payload_len > 0
+            && self.state.can_receive()
+            && !(self.refuses_data && self.refuses(segment))
+    }
+
+    /// RFC 9293 §3.6.1: after a close of both directions, new data is lost, and a reset shows it.
+    #[cold]
+    #[inline(never)]
+    fn refuses(&mut self, segment: &Segment) -> bool {
+        let closed = matches!(self.state, State::FinWait1 | State::FinWait2);
+        let is_new = (segment.seq + segment.payload_len).after(self.rcv.nxt);
+        if closed && is_new {
+            self.refuse(segment);
+            self.enter_closed(CloseReason::Aborted);
+        }
+        closed && is_new
     }
 }
 

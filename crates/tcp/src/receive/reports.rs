@@ -39,6 +39,9 @@ impl Receiver {
     /// block of its own after the others. RFC 2018 speaks of data only, but a sender whose last
     /// segment carries the FIN must learn that all of it arrived. Linux reports it in the same way.
     pub(crate) fn sack_blocks(&mut self, room: usize) -> SackBlocks {
+        if self.special.linux().is_some() {
+            return self.blocks_as_linux(room);
+        }
         let mut blocks = SackBlocks::EMPTY;
         if let Some(duplicate) = self.duplicate.take() {
             blocks.push(duplicate);
@@ -68,7 +71,9 @@ impl Receiver {
                 .is_none_or(|range| self.out_of_order.iter().any(|held| held.contains(range)));
         if is_held {
             let arrival = Arrival { seq, copy, at: arrival_clock(now) };
-            self.santa_cruz.get_or_insert_default().arrival = Some(arrival);
+            if let Some(santa_cruz) = self.special.santa_cruz_mut() {
+                santa_cruz.arrival = Some(arrival);
+            }
         }
     }
 
@@ -79,7 +84,7 @@ impl Receiver {
     #[inline(never)]
     pub(crate) fn write_santa_cruz_option(&mut self, data_copy: Option<CopyNumber>, room: usize) {
         self.duplicate = None;
-        let santa_cruz = self.santa_cruz.get_or_insert_default();
+        let Some(santa_cruz) = self.special.santa_cruz_mut() else { return };
         let option = SantaCruz::new(data_copy);
         santa_cruz.option = match santa_cruz.arrival.take() {
             Some(arrival) => {
@@ -93,7 +98,7 @@ impl Receiver {
 
     /// Returns the prepared option.
     pub(crate) fn santa_cruz_option(&self) -> Option<&PackedReport> {
-        Some(&self.santa_cruz.as_ref()?.option)
+        Some(&self.special.santa_cruz()?.option)
     }
 }
 

@@ -6,6 +6,7 @@ use units::{Duration, Instant};
 use wire::SeqNum;
 
 use super::Sender;
+use super::reports::TimedReports;
 use crate::config::Config;
 
 /// Consequences of an acknowledgment of new data.
@@ -32,13 +33,13 @@ impl Sender {
     ) -> Acknowledged {
         let acked = ack.distance_from(self.una);
         let app_limited = self.una.before(self.app_limited_until);
-        if self.policies.reported.is_some() {
+        if self.special.reported().is_some() {
             self.note_delivered(ack);
         }
         let segments = self.board.segments();
         let rtt = self.board.ack(ack).timed.map(|at| now.since(at));
         self.advance_to(ack);
-        if self.policies.reported.is_none() {
+        if self.special.reported().is_none() {
             self.measure(ack, now, rtt.or(timestamp_rtt), segments, config);
         }
         self.timeouts_in_a_row = 0;
@@ -106,7 +107,7 @@ impl Sender {
     #[cold]
     #[inline(never)]
     fn note_delivered(&mut self, ack: SeqNum) {
-        if let Some(reported) = &mut self.policies.reported {
+        if let Some(reported) = self.special.reported_mut() {
             reported.delivered += u64::from(self.board.unreported_before(ack));
         }
     }
@@ -121,7 +122,7 @@ impl Sender {
         app_limited: bool,
         now: Instant,
     ) -> AckSample {
-        let forward = self.policies.reported.as_mut().and_then(|reported| reported.take_sample());
+        let forward = self.special.reported_mut().and_then(TimedReports::take_sample);
         AckSample {
             acked,
             smss: self.smss,

@@ -61,6 +61,16 @@ impl EcnState {
         std::mem::take(&mut self.cwr_pending)
     }
 
+    /// Requests CWR on the next new segment, after a reduction by a sender that counts packets.
+    pub(super) fn queue_cwr(&mut self) {
+        self.cwr_pending = true;
+    }
+
+    /// Withdraws the request, because the reduction was undone.
+    pub(super) fn withdraw_cwr(&mut self) {
+        self.cwr_pending = false;
+    }
+
     /// Returns whether new data must wait for an expiry of the retransmission timer.
     pub(crate) fn is_blocked_until_rto(&self) -> bool {
         self.blocked_until_rto

@@ -9,7 +9,8 @@ use crate::config::Config;
 impl Sender {
     /// Starts as if the SYN had been acknowledged, by a peer with this initial sequence number and
     /// this window in bytes.
-    pub(crate) fn syn_skipped(&mut self, irs: SeqNum, window: u32) {
+    pub(crate) fn syn_skipped(&mut self, config: &Config, irs: SeqNum, window: u32) {
+        self.policies.customize(config, self.smss);
         self.begin_slow_start(self.window());
         self.una = self.iss + 1;
         self.nxt = self.una;
@@ -42,10 +43,15 @@ impl Sender {
         self.timeouts_in_a_row = 0;
         let timed = self.timed();
         self.stop_timing();
-        if self.statistics.syn_timeouts > 0 {
-            self.rtt.after_syn_timeout(&config.rto);
-        } else if let Some((_, at)) = timed {
-            self.rtt.sample(now.since(at), &config.rto);
+        let sample =
+            timed.map(|(_, at)| now.since(at)).filter(|_| self.statistics.syn_timeouts == 0);
+        if let Some(packets) = self.special.packets_mut() {
+            packets.handshake_done(sample, self.una, self.nxt, now);
+        }
+        match sample {
+            Some(rtt) => self.rtt.sample(rtt, &config.rto),
+            None if self.statistics.syn_timeouts > 0 => self.rtt.after_syn_timeout(&config.rto),
+            None => {}
         }
     }
 

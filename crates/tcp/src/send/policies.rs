@@ -1,12 +1,11 @@
 //! Policies of a sender.
 
 use policy::Feedback;
-use policy::congestion::AnyController;
+use policy::congestion::{AnyController, ControllerStart};
 use policy::loss::AnyDetector;
 use policy::recovery::AnyRecovery;
 use policy::segment::AnySegmenter;
 
-use super::reports::TimedReports;
 use crate::config::{Config, Negotiated};
 
 /// Policies of the configuration, restricted to the options that the peer supports.
@@ -21,8 +20,6 @@ pub(super) struct Policies {
     pub(super) limited_transmit: bool,
     /// Whether reports of out-of-order data are used.
     pub(super) sack: bool,
-    /// State of TCP Santa Cruz, if it is negotiated.
-    pub(super) reported: Option<Box<TimedReports>>,
 }
 
 impl Policies {
@@ -38,8 +35,16 @@ impl Policies {
             loss_window: sender.loss_window,
             limited_transmit: sender.limited_transmit,
             sack: feedback != Feedback::Cumulative && sender.wants_sack(),
-            reported: (feedback == Feedback::AckWindow)
-                .then(|| Box::new(TimedReports::new(!sender.backs_off()))),
+        }
+    }
+
+    /// Replaces the controller by that of the configuration's factory, if there is one.
+    #[inline]
+    pub(super) fn customize(&mut self, config: &Config, smss: u32) {
+        if let Some(factory) = &config.controller {
+            let initial_window = config.sender.initial_window.bytes(smss);
+            let start = ControllerStart { smss, initial_window, rules: config.window };
+            self.controller = factory.make(&start);
         }
     }
 }

@@ -110,7 +110,7 @@ impl Sender {
     pub(crate) fn may_resegment(&self, mss_c: u32) -> bool {
         let framed = self.policies.segmenter.reduces_segments();
         let merges = self.repair.after_timeout || framed && mss_c == self.smss;
-        merges && self.policies.reported.is_none()
+        merges && self.special.reported().is_none()
     }
 
     /// Handles an acknowledgment that does not advance SND.UNA. Returns the loss that it reveals.
@@ -216,7 +216,7 @@ impl Sender {
         // measures retransmissions. Unlike there, it does if nothing at all has arrived since the
         // last expiry, unless its reading excludes that.
         let times_copies = |reported: &TimedReports| reported.never_backs_off || !repeated;
-        if !self.policies.reported.as_deref().is_some_and(times_copies) {
+        if !self.special.reported().is_some_and(times_copies) {
             self.rtt.back_off();
         }
         if self.policies.detector.survives_timeout() {
@@ -262,7 +262,7 @@ impl Sender {
                 true
             }
             Progress::Partial { resend, restart_timer } => {
-                if self.board.has_reneged() && self.policies.reported.is_none() {
+                if self.board.has_reneged() && self.special.reported().is_none() {
                     self.board.mark_all_lost();
                 }
                 // Without a scoreboard, a part of the hole that has been retransmitted is in
@@ -317,8 +317,11 @@ impl Sender {
     /// Handles a reduction of the path MTU to segments of `smss` bytes. Everything in flight from
     /// the first longer segment on counts as not sent. The windows do not change (RFC 1191 §6.4).
     /// Returns whether there was a longer segment.
-    pub(crate) fn reduce_smss(&mut self, smss: u32) -> bool {
+    pub(crate) fn reduce_smss(&mut self, smss: u32, now: Instant) -> bool {
         self.smss = smss;
+        if self.special.packets().is_some() {
+            return self.shorten_packets(now);
+        }
         let Some(from) = self.board.unsend_longer_than(smss) else { return false };
         self.nxt = from;
         if self.small_end.after(from) {
@@ -368,7 +371,7 @@ impl Sender {
     }
 
     /// Loss window in bytes.
-    fn loss_window(&self) -> u32 {
+    pub(super) fn loss_window(&self) -> u32 {
         u32::from(self.policies.loss_window) * self.smss
     }
 

@@ -13,7 +13,7 @@ use units::{Duration, Instant};
 use wire::layout::PackedReport;
 use wire::{Arrival, CopyNumber, SeqNum, SeqRange};
 
-use super::Sender;
+use super::{PacketSender, Sender};
 use crate::config::Config;
 use crate::event::LossEvent;
 
@@ -124,15 +124,16 @@ impl Sender {
         let before = self.board.segment_at(seq);
         self.board.resend(seq, len, now);
         if let (Some(reported), Some(before), Some(after)) =
-            (&mut self.policies.reported, before, self.board.segment_at(seq))
+            (self.special.reported_mut(), before, self.board.segment_at(seq))
         {
             reported.resent(&before, &after);
         }
     }
 
     /// Heap memory of this state in bytes.
-    pub(crate) fn reports_memory(&self) -> usize {
-        self.policies.reported.as_ref().map_or(0, |reported| reported.memory())
+    pub(crate) fn sender_memory(&self) -> usize {
+        self.special.reported().map_or(0, TimedReports::memory)
+            + self.special.packets().map_or(0, PacketSender::memory)
     }
 
     /// Handles the reports of an acknowledgment. Returns the number of bytes reported for the first
@@ -145,7 +146,7 @@ impl Sender {
         now: Instant,
         config: &Config,
     ) -> u32 {
-        match self.policies.reported {
+        match self.special.reported() {
             None => self.sack(reports.sack_blocks().iter(), ack),
             Some(_) => self.take_option(reports, ack, now, config),
         }
@@ -200,7 +201,7 @@ impl Sender {
                     within.map_or(0, |range| self.board.report(range, unreported_margin));
             }
         }
-        if let Some(reported) = &mut self.policies.reported {
+        if let Some(reported) = self.special.reported_mut() {
             reported.delivered += u64::from(newly_reported);
         }
         newly_reported
@@ -208,7 +209,7 @@ impl Sender {
 
     /// Measures the round trip of the transmission that arrived, if its number is unique.
     fn time(&mut self, arrival: &Arrival, now: Instant, config: &Config) {
-        let Some(reported) = &mut self.policies.reported else { return };
+        let Some(reported) = self.special.reported_mut() else { return };
         reported.latest = None;
         let &Arrival { seq, copy, at } = arrival;
         if !copy.is_unique() {
@@ -247,7 +248,7 @@ impl Sender {
     #[cold]
     #[inline(never)]
     pub(crate) fn detect_loss(&mut self, now: Instant, timer: &mut Instant) -> Option<LossEvent> {
-        let reported = self.policies.reported.as_mut()?;
+        let reported = self.special.reported_mut()?;
         let report = reported.forward()?;
         reported.latest = None;
         let this = report.transmission();
@@ -285,13 +286,8 @@ impl Sender {
         due: Instant,
         now: Instant,
     ) -> Option<(Option<LossEvent>, Instant)> {
-        let check = self
-            .policies
-            .reported
-            .as_mut()?
-            .pending_check
-            .take()
-            .filter(|check| check.at == due)?;
+        let check =
+            self.special.reported_mut()?.pending_check.take().filter(|check| check.at == due)?;
         let mut deadline = check.deadline;
         let loss = self.run_detector(ForwardSample { now, ..check.report }, &mut deadline);
         Some((loss, deadline))
@@ -301,7 +297,7 @@ impl Sender {
         let detection = self.policies.detector.on_report(&report, &self.board);
         if detection.next_deadline < *timer
             && *timer != Instant::NEVER
-            && let Some(reported) = &mut self.policies.reported
+            && let Some(reported) = self.special.reported_mut()
         {
             reported.pending_check =
                 Some(PendingCheck { at: detection.next_deadline, report, deadline: *timer });

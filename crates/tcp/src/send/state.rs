@@ -49,7 +49,8 @@ pub struct SendState {
     /// segment for each duplicate acknowledgment.
     pub network_segments: u32,
     /// Number of bytes that count against the congestion window: the pipe (RFC 6675 §4) during
-    /// recovery with the scoreboard, otherwise everything in flight.
+    /// recovery with the scoreboard, otherwise everything in flight. A sender that counts packets
+    /// counts each with SMSS.
     pub in_network: u32,
     /// Number of duplicate acknowledgments since `una` last advanced.
     pub duplicates: u32,
@@ -97,9 +98,15 @@ impl Sender {
                 self.board.segments()
             },
             network_segments: self.network_segments(),
-            in_network: self.pipe().unwrap_or_else(|| self.flight()),
+            in_network: match self.special.packets() {
+                Some(packets) => packets.in_flight(&self.board).saturating_mul(self.smss),
+                None => self.pipe().unwrap_or_else(|| self.flight()),
+            },
             duplicates: self.policies.detector.duplicates(),
-            recovering: self.repair.in_recovery && !self.repair.after_timeout,
+            recovering: match self.special.packets() {
+                Some(packets) => packets.in_recovery() && !packets.is_after_timeout(),
+                None => self.repair.in_recovery && !self.repair.after_timeout,
+            },
             resend_first: self.repair.resend_first,
             next_lost: self.board.next_lost().map(|segment| segment.range().0),
         }
@@ -122,7 +129,10 @@ impl Sender {
     }
 
     /// Number of segments in the network, as far as the sender knows.
-    fn network_segments(&self) -> u32 {
+    pub(super) fn network_segments(&self) -> u32 {
+        if let Some(packets) = self.special.packets() {
+            return packets.in_flight(&self.board);
+        }
         if self.pipe().is_some() {
             return self.board.pipe_segments();
         }
@@ -139,6 +149,9 @@ impl Sender {
 
     /// Congestion window in force, in bytes.
     pub(crate) fn window(&self) -> u32 {
+        if let Some(packets) = self.special.packets() {
+            return packets.window_bytes(self.smss);
+        }
         match &self.policies.recovery {
             Some(recovery) if self.repair.in_recovery => {
                 recovery.window(self.policies.controller.cwnd())
@@ -148,13 +161,15 @@ impl Sender {
     }
 
     pub(crate) fn ssthresh(&self) -> u32 {
+        if let Some(packets) = self.special.packets() {
+            return packets.ssthresh_bytes(self.smss);
+        }
         self.policies.controller.ssthresh()
     }
 
     pub(crate) fn path(&self) -> Option<PathDelays> {
         let path = self.policies.controller.path()?;
-        let reordered =
-            self.policies.reported.as_ref().map_or(0, |reported| reported.return_reordered);
+        let reordered = self.special.reported().map_or(0, |reported| reported.return_reordered);
         Some(PathDelays { return_reordered: path.return_reordered + reordered, ..path })
     }
 
@@ -166,6 +181,10 @@ impl Sender {
     /// 3042 have other rules, so the result is then false.
     pub(crate) fn is_cwnd_limited(&self) -> bool {
         let (flight, left) = (self.flight(), self.data_end.distance_from(self.nxt));
+        // A sender that counts packets notes that the window was full when it is polled.
+        if self.special.packets().is_some() {
+            return false;
+        }
         if flight == 0 || left == 0 || self.repair.in_recovery || self.policies.limited_transmit {
             return false;
         }

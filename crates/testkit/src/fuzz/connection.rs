@@ -3,14 +3,17 @@
 use policy::SenderPolicy;
 use policy::congestion::{Counting, Halving, WindowRules};
 use policy::rtt::RtoConfig;
-use tcp::{Challenges, Config, DelayedAck, IcmpError, KeepAlive, RttSamples, Timeouts};
+use tcp::{
+    Acceptance, Challenges, Config, DelayedAck, IcmpError, KeepAlive, LinuxReceiver, Receiving,
+    RttSamples, Timeouts,
+};
 use units::Duration;
 use wire::{Control, Ecn, Flags, Mss};
 
 use crate::hostile::{Claim, Garbage, Number, Start, Stimulus, Victim};
 
 /// Senders without the option of TCP Santa Cruz.
-const SENDERS: [&str; 11] = [
+const SENDERS: [&str; 14] = [
     "reno+sack / full / iw=10",
     "reno+sack / fs(n=4) / iw=1",
     "reno+sack+lt / vs(n=4) / iw=1",
@@ -22,6 +25,9 @@ const SENDERS: [&str; 11] = [
     "vegas / full / iw=2",
     "vegas+sack / fs(n=4) / iw=1",
     "reno+fack / fs(n=4) / iw=2",
+    "cubic+rack+tlp+prr / full / iw=10",
+    "reno+rack(frto=off)+tlp / fs(n=4) / iw=2",
+    "cubic(hystart=rfc9406)+rack+prr / vs(n=4) / iw=4",
 ];
 
 /// Senders with the option of TCP Santa Cruz.
@@ -105,6 +111,7 @@ impl Reader<'_> {
         let switches = self.short();
         let on = |bit: u16| switches & 1 << bit != 0;
         Config {
+            controller: None,
             sender: self.sender(if on(14) { &SANTA_CRUZ } else { &SENDERS }),
             window: WindowRules {
                 counting: if on(0) { Counting::Acks } else { Counting::Bytes },
@@ -115,7 +122,13 @@ impl Reader<'_> {
             rto: RtoConfig::RFC,
             rtt_samples: if on(2) { RttSamples::OnePerWindow } else { RttSamples::EveryAck },
             delayed_ack: if on(3) { DelayedAck::OFF } else { DelayedAck::RFC },
-            receive_buffer: self.buffer(),
+            receiver: if on(15) {
+                Receiving::Linux(LinuxReceiver::LINUX_6_18)
+            } else {
+                Receiving::Rfc
+            },
+            acceptance: if on(15) { Acceptance::LINUX } else { Acceptance::RFC },
+            receive_buffer: self.buffer().max(if on(15) { 2304 } else { 0 }),
             send_buffer: self.buffer(),
             window_scaling: on(4),
             timestamps: on(5),

@@ -136,7 +136,11 @@ impl Watch {
         let end = segment.seq_end();
         let len = segment.payload_len;
         self.largest_smss = self.largest_smss.max(connection.smss());
-        if segment.seq.before(before.una) || len > after.mss_c {
+        // A tail loss probe repeats a segment that was sent with the `MSS_c` of its time.
+        let may_probe =
+            self.policy.rack().is_some_and(|options| options.tlp) && segment.seq.before(before.max);
+        let most = if may_probe { connection.smss() } else { after.mss_c };
+        if segment.seq.before(before.una) || len > most {
             return Err(format!("{len} bytes with MSS_c {}", after.mss_c));
         }
         if end.after(before.max) {
@@ -160,7 +164,9 @@ impl Watch {
             // if the FIN does not fit into the peer's window.
             let ends = !connection.state().accepts_writes()
                 && segment.seq + len == after.una + connection.unacknowledged();
-            if self.nagle && len > 0 && len < after.mss_c && !ends {
+            // F-RTO and probes of a sender that counts packets override Nagle's rule.
+            let applies = self.nagle && self.policy.rack().is_none();
+            if applies && len > 0 && len < after.mss_c && !ends {
                 if before.una.before(self.small_end) {
                     return Err("a second segment shorter than MSS_c is in flight".to_owned());
                 }
@@ -182,8 +188,11 @@ impl Watch {
         let limited = if self.policy.limited_transmit { 2 * after.mss_c } else { 0 };
         let fin = u32::from(segment.control == Control::Fin);
         let most = u64::from(connection.cwnd()) + u64::from(limited + fin);
+        // A sender that counts packets sends the segment with the FIN in any case, and a tail loss
+        // probe (RFC 8985 §7.3).
+        let exempt = self.policy.rack().is_some_and(|options| fin > 0 || options.tlp);
         let first = segment.seq == after.una;
-        if !counts && !first && u64::from(after.in_network) > most {
+        if !counts && !first && !exempt && u64::from(after.in_network) > most {
             return Err(format!(
                 "{} bytes in the network exceed cwnd {}",
                 after.in_network,
@@ -235,7 +244,9 @@ impl Watch {
         // may not be lost, the state after it has the rest of that as one more segment.
         let in_flight = before.network_segments + 1;
         let first = before.resend_first;
-        if small && !first && in_flight > regime.segments() {
+        // RFC 8985 §7.3: a tail loss probe is sent in any case.
+        let probe = u32::from(self.policy.rack().is_some_and(|options| options.tlp));
+        if small && !first && in_flight > regime.segments() + probe {
             return Err(format!("{in_flight} segments in flight in the small-window regime"));
         }
         Ok(())

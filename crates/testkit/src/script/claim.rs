@@ -13,11 +13,20 @@
 //! | `recovering` | `yes`, `no` |
 //! | `icmp` | `none`, `soft`, `hard` |
 //!
+//! A sender that counts packets also has the names of Linux's `TCP_INFO`:
+//!
+//! | names | unit |
+//! | --- | --- |
+//! | `snd_cwnd` `snd_ssthresh` `unacked` `sacked` `lost` `retrans` `reordering` | packets |
+//! | `total_retrans` `reord_seen` `delivered` `dsack_dups` `backoff` | counts |
+//! | `ca_state` | `Open`, `Disorder`, `Cwr`, `Recovery`, `Loss` |
+//! | `min_rtt` | duration |
+//!
 //! `srtt` may also be `none`.
 
 use std::cmp::Ordering;
 
-use tcp::{Connection, IcmpError};
+use tcp::{Connection, IcmpError, TcpInfo};
 use units::{Duration, Instant};
 
 use super::parse::{number, span};
@@ -137,9 +146,34 @@ impl Claim {
                 Some(IcmpError::Hard) => "hard",
             }),
             "recovering" => word(if snd.recovering { "yes" } else { "no" }),
-            other => Err(format!("nothing to assert is called `{other}`")),
+            other => match connection.tcp_info(now).and_then(|info| of_info(other, &info)) {
+                Some(quantity) => Ok(quantity),
+                None => Err(format!("nothing to assert is called `{other}`")),
+            },
         }
     }
+}
+
+/// Quantity of a sender that counts packets, by its name in Linux's `TCP_INFO`.
+fn of_info(name: &str, info: &TcpInfo) -> Option<Quantity> {
+    let number = match name {
+        "snd_cwnd" => info.snd_cwnd,
+        "snd_ssthresh" => info.snd_ssthresh,
+        "unacked" => info.unacked,
+        "sacked" => info.sacked,
+        "lost" => info.lost,
+        "retrans" => info.retrans,
+        "total_retrans" => info.total_retrans,
+        "reordering" => info.reordering,
+        "reord_seen" => info.reord_seen,
+        "delivered" => info.delivered,
+        "dsack_dups" => info.dsack_dups,
+        "backoff" => info.backoff,
+        "ca_state" => return Some(Quantity::Word(format!("{:?}", info.ca_state))),
+        "min_rtt" => return info.min_rtt.map(Quantity::Time),
+        _ => return None,
+    };
+    Some(Quantity::Number(number.into()))
 }
 
 fn relation_of(text: &str) -> Result<Relation, String> {

@@ -102,6 +102,8 @@ fn action(text: &str) -> Result<Action, String> {
         "close" if rest == "fails" => Ok(Action::Close { refused: true }),
         "close" => alone(Action::Close { refused: false }),
         "abort" => alone(Action::Abort),
+        "refuse-data" => alone(Action::RefuseData),
+        "user-timeout" => span(rest).map(Action::UserTimeout),
         "write" => amounts(rest).map(|(bytes, taken)| Action::Write { bytes, taken }),
         "read" => amounts(rest).map(|(bytes, taken)| Action::Read { bytes, taken }),
         "icmp" => icmp(rest),

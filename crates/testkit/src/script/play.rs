@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use tcp::{CallError, CloseReason, Connection, Event, Negotiated, Repair};
+use tcp::{CallError, CloseReason, Connection, Event, Negotiated, Repair, Timeouts};
 use units::Instant;
 use wire::{Control, Segment, WindowScale};
 
@@ -89,6 +89,11 @@ impl<'a> Player<'a> {
             Action::Listen { refused } => called(&self.connection.listen(), *refused)?,
             Action::Close { refused } => called(&self.connection.close(), *refused)?,
             Action::Abort => self.connection.abort(),
+            Action::RefuseData => self.connection.refuse_data(),
+            Action::UserTimeout(span) => {
+                let timeouts = Timeouts { user_timeout: Some(*span), ..self.setup.config.timeouts };
+                self.connection.set_timeouts(timeouts, self.now);
+            }
             Action::Write { bytes, taken } => {
                 let seen = self.connection.write(*bytes).map_err(|error| error.to_string())?;
                 if seen != *taken {
@@ -259,6 +264,7 @@ fn event_name(event: &Event) -> String {
             Repair::FastRetransmit => "loss fast-retransmit",
             Repair::Timeout => "loss timeout",
             Repair::SynTimeout => "loss syn-timeout",
+            Repair::LossProbe => "loss-probe",
             Repair::Mark => "mark",
         },
     }

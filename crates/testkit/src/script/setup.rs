@@ -2,7 +2,9 @@
 
 use policy::congestion::{Counting, Halving};
 use policy::rtt::RtoConfig;
-use tcp::{Challenges, Config, DelayedAck, KeepAlive, RttSamples};
+use tcp::{
+    Acceptance, Challenges, Config, DelayedAck, KeepAlive, LinuxReceiver, Receiving, RttSamples,
+};
 use units::Duration;
 use wire::{Mss, SeqNum, WindowScale};
 
@@ -69,6 +71,11 @@ impl Setup {
                 config.rtt_samples = choice(value, &samples)?;
             }
             "delayed_ack" => config.delayed_ack = delayed_ack(value)?,
+            "receiver" => config.receiver = receiver(value)?,
+            "acceptance" => {
+                let rules = [("rfc", Acceptance::RFC), ("linux", Acceptance::LINUX)];
+                config.acceptance = choice(value, &rules)?;
+            }
             "receive_buffer" => config.receive_buffer = number(value)?,
             "send_buffer" => config.send_buffer = number(value)?,
             "scaling" => config.window_scaling = switch(value)?,
@@ -94,6 +101,24 @@ impl Setup {
         }
         Ok(())
     }
+}
+
+/// Parses `rfc`, or `linux-6.18` with an optional buffer such as `540000`.
+fn receiver(value: &str) -> Result<Receiving, String> {
+    let (name, buffer) = value.split_once(' ').unwrap_or((value, ""));
+    let linux = |linux| Receiving::Linux(linux);
+    let names = [
+        ("rfc", Receiving::Rfc),
+        ("linux-6.18", linux(LinuxReceiver::LINUX_6_18)),
+        ("linux-6.12", linux(LinuxReceiver::LINUX_6_12)),
+    ];
+    let mut receiver = choice(name, &names)?;
+    if let Receiving::Linux(linux) = &mut receiver
+        && !buffer.is_empty()
+    {
+        linux.initial_buffer = number(buffer)?;
+    }
+    Ok(receiver)
 }
 
 fn choice<T: Copy>(value: &str, choices: &[(&str, T)]) -> Result<T, String> {

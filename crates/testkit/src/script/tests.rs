@@ -34,8 +34,8 @@ fn parse_errors_name_the_line() {
             "a.script:1: `initial 1s min 2s`: min is at most initial, initial at most max, and the tick at most min",
         ),
         (
-            "use sender cubic / full / iw=1\n+0 quiet",
-            "a.script:1: sender `cubic / full / iw=1`: unknown congestion control `cubic`",
+            "use sender bbr / full / iw=1\n+0 quiet",
+            "a.script:1: sender `bbr / full / iw=1`: unknown congestion control `bbr`",
         ),
         ("for mss 100 | 0\n+0 quiet", "a.script:1: `0` is not a segment size"),
         (
