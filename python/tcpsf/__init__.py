@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tcpsf.errors import OutputError, ScenarioError, StudyError, TcpsfError
     from tcpsf.measurements import Measurement
     from tcpsf.pcap import Pcap
+    from tcpsf.python_models import CongestionController, LossModel, QueueDiscipline
     from tcpsf.result import Batch, Provenance
     from tcpsf.run_result import RunResult
     from tcpsf.runs import Fold, Progress, replicate, replicates, run
@@ -77,6 +78,7 @@ __all__ = [
     "ByteLoss",
     "CoDel",
     "Comparison",
+    "CongestionController",
     "DelayChange",
     "Discard",
     "Fold",
@@ -86,6 +88,7 @@ __all__ = [
     "Link",
     "LogNormal",
     "Loss",
+    "LossModel",
     "MaskLoss",
     "Measurement",
     "OutputError",
@@ -95,6 +98,7 @@ __all__ = [
     "Poisson",
     "Progress",
     "Provenance",
+    "QueueDiscipline",
     "Red",
     "Reorder",
     "Replication",
@@ -130,6 +134,7 @@ _HOMES = (
     "tcpsf.errors",
     "tcpsf.scenario",
     "tcpsf.pcap",
+    "tcpsf.python_models",
     "tcpsf.result",
     "tcpsf.sim_summary",
     "tcpsf.run_result",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tcpsf import markup, text
 from tcpsf.measurements import BEYOND, SIGNIFICANT, Measurement
 from tcpsf.paired import Difference
+from tcpsf.python_models import PythonModels
 from tcpsf.scenario import Scenario
 from tcpsf.stats import Estimate
 
@@ -43,6 +44,8 @@ class Comparison:
     """Random seeds, each for one run with each sender."""
     entries: tuple[Measurement, ...]
     """The measures of workloads, size classes and links."""
+    models: PythonModels = field(default_factory=PythonModels)
+    """Python models of all runs, without the controllers among ``senders``."""
     paired: bool
     """Whether the senders have equal numbers of flows in every run, as equal arrivals cause."""
 
@@ -96,6 +99,8 @@ def _title(found: Comparison) -> str:
     names = [workload.name for workload in found.scenario.workload]
     if list(found.workloads) != names:
         lines.append(f"The sender changes in: {', '.join(found.workloads)}.")
+    if found.models:
+        lines.append(f"Python models: {found.models}")
     if not found.paired:
         lines.append("The senders have different numbers of flows, so the runs are not pairs.")
     return "\n".join(lines)

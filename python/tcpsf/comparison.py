@@ -16,6 +16,14 @@ from typing import SupportsIndex
 from tcpsf.compared import Comparison
 from tcpsf.errors import ScenarioError, TcpsfError, suggestion
 from tcpsf.measurements import Arm, adjusted, measurements
+from tcpsf.python_models import (
+    CongestionControllers,
+    ControllerClass,
+    LossModels,
+    PythonModels,
+    QueueDisciplines,
+    name_of,
+)
 from tcpsf.runs import Job, Progress, checked_seed, results_of
 from tcpsf.scenario import Scenario
 from tcpsf.summary import SummaryFold
@@ -30,18 +38,23 @@ RUNS = 16
 def compare(
     scenario: Scenario,
     *,
-    senders: Sequence[str],
+    senders: Sequence[str | ControllerClass],
     workloads: Sequence[str] | None = None,
     seeds: Sequence[SupportsIndex] = range(1, RUNS + 1),
     workers: int | None = None,
     progress: Callable[[Progress], None] | None = None,
+    loss: LossModels | None = None,
+    queue: QueueDisciplines | None = None,
+    controllers: CongestionControllers | None = None,
 ) -> Comparison:
     """Simulate ``scenario`` with each sender and compare the results.
 
     The first sender is the baseline. With a single sender, the baseline is the scenario as it is.
-    ``workloads`` are the names of the workloads whose sender changes (default: all). The default
-    seeds are 1 to 16. ``workers`` and ``progress`` are those of `replicate`. Raises `ScenarioError`
-    for an unknown workload or sender, and `TcpsfError` for senders or seeds that are listed twice.
+    ``workloads`` are the names of the workloads whose sender changes (default: all). A sender that
+    is a class of `CongestionController` replaces the controller of the scenario's senders, and
+    nothing else of them. The default seeds are 1 to 16. ``workers``, ``progress`` and the Python
+    models of all runs are those of `replicate`. Raises `ScenarioError` for an unknown workload or
+    sender, and `TcpsfError` for senders or seeds that are listed twice.
 
     >>> from tcpsf.papers.smart_framing import CLASSIC, FIXED_SIZE, web_scenario
     >>> web = web_scenario(sender=CLASSIC.sender, duration="5s")
@@ -49,19 +62,18 @@ def compare(
     >>> [entry.measure.key for entry in found.entries if entry.name == "web"][:2]
     ['mean_s', 'median_s']
     """
-    labels = (AS_WRITTEN, *senders) if len(senders) == 1 else tuple(senders)
+    arms = (AS_WRITTEN, *senders) if len(senders) == 1 else tuple(senders)
+    labels = tuple(sender if isinstance(sender, str) else name_of(sender) for sender in arms)
+    models = PythonModels.of(loss, queue, controllers)
     _refuse_repeated("sender", labels)
     numbers = tuple(checked_seed(seed) for seed in seeds)
     _refuse_repeated("seed", numbers)
     changed = _chosen(scenario, workloads)
-    variants = [
-        scenario if label == AS_WRITTEN else with_sender(scenario, label, changed)
-        for label in labels
-    ]
+    variants = [_variant(scenario, sender, changed, models) for sender in arms]
     jobs = (
-        Job(scenario=variant, seed=seed, fold=SummaryFold)
+        Job(scenario=variant, seed=seed, fold=SummaryFold, models=made)
         for seed in numbers
-        for variant in variants
+        for variant, made in variants
     )
     collected = [Arm() for _ in variants]
     with contextlib.closing(
@@ -77,8 +89,20 @@ def compare(
         workloads=changed,
         seeds=numbers,
         entries=entries,
+        models=models,
         paired=all(arm.flows() == collected[0].flows() for arm in collected),
     )
+
+
+def _variant(
+    scenario: Scenario, sender: str | ControllerClass, changed: Sequence[str], models: PythonModels
+) -> tuple[Scenario, PythonModels]:
+    """Return the scenario and the Python models of the runs with a sender."""
+    if not isinstance(sender, str):
+        return scenario, models.with_controller(changed, sender)
+    if sender == AS_WRITTEN:
+        return scenario, models
+    return with_sender(scenario, sender, changed), models
 
 
 def with_sender(scenario: Scenario, sender: str, workloads: Sequence[str]) -> Scenario:

@@ -74,8 +74,13 @@ def captured(simulation: _core.Simulation, pcap: Pcap | None) -> Iterator[Callab
     path = Path(pcap.path)
 
     def advance(events: int) -> bool:
-        with plain_write_errors(path):
+        try:
             return simulation.advance(max_events=events)
+        except OSError:
+            if simulation.model_failed:
+                raise
+            with plain_write_errors(path):
+                raise
 
     with staged(path, replace=pcap.replace) as staging:
         with plain_write_errors(path):

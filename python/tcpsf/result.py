@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tcpsf import _core
+from tcpsf.python_models import PythonModels
 from tcpsf.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -22,14 +23,17 @@ class Provenance:
     """Random seed."""
     scenario: Scenario
     """The scenario that was simulated."""
+    models: PythonModels = field(default_factory=PythonModels)
+    """Python models of the run, which are not part of the scenario."""
 
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of `run` that repeat the result."""
-        return {"scenario": self.scenario, "seed": self.seed}
+        return {"scenario": self.scenario, "seed": self.seed, **self.models.arguments()}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
-        return {"version": self.version, "seed": self.seed, "scenario": self.scenario.to_dict()}
+        """Return plain data for JSON. Python models are given by their qualified names."""
+        found = {"version": self.version, "seed": self.seed, "scenario": self.scenario.to_dict()}
+        return {**found, "python_models": self.models.names()} if self.models else found
 
 
 class Batch:

@@ -55,7 +55,8 @@ class RunResult:
 
     def __repr__(self) -> str:
         source = self.provenance
-        return f"<RunResult of {source.scenario.name!r}, seed {source.seed}: {self.flows.height} flows>"
+        made = f"seed {source.seed}, {source.models}" if source.models else f"seed {source.seed}"
+        return f"<RunResult of {source.scenario.name!r}, {made}: {self.flows.height} flows>"
 
     def _repr_html_(self) -> str:
         tables = {"links": self.links, **{name: self._frame(name) for name in Batch.TABLES}}
@@ -152,7 +153,8 @@ class RunResult:
         row = choice.row()
         if row is None:
             raise TcpsfError("cannot draw a flow: the run has none", hint="simulate a longer time")
-        return trace(self._repeatable().scenario, row, seed=self.provenance.seed)
+        source = self._repeatable()
+        return trace(source.scenario, row, seed=source.seed, models=source.models)
 
     def report(self, path: str | Path, *, flow: int | None = None, force: bool = False) -> Path:
         """Write a page with the summary and all charts, as `tcpsf sim --report` does.
@@ -178,7 +180,7 @@ class RunResult:
 
         if self._seen is None:
             source = self._repeatable()
-            self._seen = observe(source.scenario, seed=source.seed)
+            self._seen = observe(source.scenario, seed=source.seed, models=source.models)
         return self._seen
 
     def _repeatable(self) -> Provenance:

@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, Protocol, SupportsIndex, TypeVar, overload
 from weakref import WeakSet
@@ -24,6 +24,13 @@ from weakref import WeakSet
 from tcpsf import _core
 from tcpsf.errors import TcpsfError
 from tcpsf.pcap import Pcap, captured
+from tcpsf.python_models import (
+    CongestionControllers,
+    LossModels,
+    PythonModels,
+    QueueDisciplines,
+    simulation,
+)
 from tcpsf.result import Batch, Provenance, to_frame
 from tcpsf.run_result import RunResult
 from tcpsf.scenario import Scenario
@@ -99,13 +106,26 @@ class Job(Generic[R_co]):
     fold: Callable[[], Fold[R_co]]
     pcap: Pcap | None = None
     """Capture of the run; ``None`` for no capture."""
+    models: PythonModels = field(default_factory=PythonModels)
+    """Python models of the run."""
 
 
-def run(scenario: Scenario, *, seed: SupportsIndex = 1, pcap: Pcap | None = None) -> RunResult:
+def run(
+    scenario: Scenario,
+    *,
+    seed: SupportsIndex = 1,
+    pcap: Pcap | None = None,
+    loss: LossModels | None = None,
+    queue: QueueDisciplines | None = None,
+    controllers: CongestionControllers | None = None,
+) -> RunResult:
     """Simulate ``scenario`` once. The same scenario and seed give the same bytes on any machine.
 
-    With ``pcap``, every packet is also written to a capture. Raises `OutputError` if the capture
-    cannot be written, and `TcpsfError` if ``seed`` is not a whole number from 0 to 2⁶⁴ − 1.
+    With ``pcap``, every packet is also written to a capture. ``loss`` and ``queue`` map names of
+    links to classes of Python models (`LossModel`, `QueueDiscipline`), and ``controllers`` maps
+    names of workloads to classes of `CongestionController`. An exception of a model ends the run.
+    Raises `OutputError` if the capture cannot be written, and `TcpsfError` if ``seed`` is not a
+    whole number from 0 to 2⁶⁴ − 1, or if a model does not fit the scenario.
 
     >>> from tcpsf import Link, Scenario, Transfers, run
     >>> there = Link(name="there", from_="a", to="b", rate="10Mb/s", delay="50ms")
@@ -118,7 +138,13 @@ def run(scenario: Scenario, *, seed: SupportsIndex = 1, pcap: Pcap | None = None
     [(10000, 7, 0)]
     """
     return _drive(
-        Job(scenario=scenario, seed=checked_seed(seed), fold=_Keep, pcap=pcap),
+        Job(
+            scenario=scenario,
+            seed=checked_seed(seed),
+            fold=_Keep,
+            pcap=pcap,
+            models=PythonModels.of(loss, queue, controllers),
+        ),
         between=lambda _share: None,
     )
 
@@ -149,6 +175,9 @@ def replicate(
     workers: int | None = None,
     reduce: None = None,
     progress: Callable[[Progress], None] | None = None,
+    loss: LossModels | None = None,
+    queue: QueueDisciplines | None = None,
+    controllers: CongestionControllers | None = None,
 ) -> list[RunResult]: ...
 @overload
 def replicate(
@@ -158,6 +187,9 @@ def replicate(
     workers: int | None = None,
     reduce: Callable[[], Fold[R]],
     progress: Callable[[Progress], None] | None = None,
+    loss: LossModels | None = None,
+    queue: QueueDisciplines | None = None,
+    controllers: CongestionControllers | None = None,
 ) -> list[R]: ...
 def replicate(
     scenario: Scenario,
@@ -166,13 +198,17 @@ def replicate(
     workers: int | None = None,
     reduce: Callable[[], Fold[R]] | None = None,
     progress: Callable[[Progress], None] | None = None,
+    loss: LossModels | None = None,
+    queue: QueueDisciplines | None = None,
+    controllers: CongestionControllers | None = None,
 ) -> list[R] | list[RunResult]:
     """Simulate ``scenario`` once for each seed, with ``workers`` threads (default: one per core).
 
     The results are in the order of the seeds, all in memory; `replicates` is an iterator. With
     ``reduce``, the rows of each run are passed in batches to a new `Fold`, and its result replaces
     the `RunResult`. Memory then does not grow with simulated time. ``progress`` is called from the
-    calling thread, several times per second. The first error, or Ctrl-C, stops the other runs and
+    calling thread, several times per second. The Python models are those of `run`; threads do not
+    make them faster. The first error, or Ctrl-C, stops the other runs and
     is raised. Raises `TcpsfError` if a seed or ``workers`` is out of range.
 
     >>> from tcpsf.papers.smart_framing import CLASSIC, web_scenario
@@ -180,7 +216,8 @@ def replicate(
     >>> [result.provenance.seed for result in results]
     [1, 2]
     """
-    jobs = list(_jobs(scenario, map(checked_seed, seeds), reduce))
+    models = PythonModels.of(loss, queue, controllers)
+    jobs = list(_jobs(scenario, map(checked_seed, seeds), reduce, models))
     return run_jobs(jobs, workers=workers, progress=progress)
 
 
@@ -193,6 +230,9 @@ def replicates(
     workers: int | None = None,
     reduce: None = None,
     progress: Callable[[Progress], None] | None = None,
+    loss: LossModels | None = None,
+    queue: QueueDisciplines | None = None,
+    controllers: CongestionControllers | None = None,
 ) -> Generator[RunResult]: ...
 @overload
 def replicates(
@@ -203,6 +243,9 @@ def replicates(
     workers: int | None = None,
     reduce: Callable[[], Fold[R]],
     progress: Callable[[Progress], None] | None = None,
+    loss: LossModels | None = None,
+    queue: QueueDisciplines | None = None,
+    controllers: CongestionControllers | None = None,
 ) -> Generator[R]: ...
 def replicates(
     scenario: Scenario,
@@ -212,12 +255,15 @@ def replicates(
     workers: int | None = None,
     reduce: Callable[[], Fold[R]] | None = None,
     progress: Callable[[Progress], None] | None = None,
+    loss: LossModels | None = None,
+    queue: QueueDisciplines | None = None,
+    controllers: CongestionControllers | None = None,
 ) -> Generator[R] | Generator[RunResult]:
     """Return an iterator over runs of ``scenario`` with consecutive seeds, the first one ``seed``.
 
     The results are those of `replicate`, in the order of the seeds. They are simulated during the
     iteration, at most two per worker ahead, so memory does not grow with the number of runs.
-    ``workers``, ``reduce`` and ``progress`` are those of `replicate`. An error or Ctrl-C stops the
+    ``workers``, ``reduce``, ``progress`` and the Python models are those of `replicate`. An error or Ctrl-C stops the
     runs. So does the end of a ``for`` loop, or ``close()`` of the iterator if it has a name. Raises
     `TcpsfError` if the number, a seed or ``workers`` is out of range.
 
@@ -234,8 +280,9 @@ def replicates(
     first, runs = checked_seed(seed), _checked_number(num_replicates)
     checked_seed(first + runs - 1)
     threads = _checked_workers(workers)
+    models = PythonModels.of(loss, queue, controllers)
     return results_of(
-        _jobs(scenario, range(first, first + runs), reduce),
+        _jobs(scenario, range(first, first + runs), reduce, models),
         runs=runs,
         workers=threads,
         progress=progress,
@@ -244,11 +291,14 @@ def replicates(
 
 
 def _jobs(
-    scenario: Scenario, seeds: Iterable[int], reduce: Callable[[], Fold[Any]] | None
+    scenario: Scenario,
+    seeds: Iterable[int],
+    reduce: Callable[[], Fold[Any]] | None,
+    models: PythonModels,
 ) -> Iterator[Job[Any]]:
     """Yield a job for each seed. Without ``reduce``, all rows are kept."""
     for seed in seeds:
-        yield Job(scenario=scenario, seed=seed, fold=reduce or _Keep)
+        yield Job(scenario=scenario, seed=seed, fold=reduce or _Keep, models=models)
 
 
 def _checked_number(given: SupportsIndex) -> int:
@@ -393,25 +443,27 @@ threading._register_atexit(_stop_all)  # type: ignore[attr-defined]  # noqa: SLF
 def _drive(job: Job[R], *, between: Callable[[float], None]) -> R:
     """Make one run. ``between`` is called with the finished share at regular intervals."""
     began_s = time.monotonic()
-    simulation = _core.Simulation(job.scenario.to_json(), seed=checked_seed(job.seed))
+    running = simulation(job.scenario.to_json(), seed=checked_seed(job.seed), models=job.models)
     _LOG.debug("`%s`, seed %d: run starts", job.scenario.name, job.seed)
-    with captured(simulation, job.pcap) as advance:
+    with captured(running, job.pcap) as advance:
         fold = job.fold()
         while advance(EVENTS_BETWEEN_CHECKS):
             # The share is below 1 until the result of the run exists.
-            between(min(simulation.now_s / simulation.duration_s, 0.999))
-            if simulation.buffered_rows > ROWS_BETWEEN_FOLDS:
-                fold.add(_take(simulation))
-        fold.add(_take(simulation))
+            between(min(running.now_s / running.duration_s, 0.999))
+            if running.buffered_rows > ROWS_BETWEEN_FOLDS:
+                fold.add(_take(running))
+        fold.add(_take(running))
     _LOG.debug(
         "`%s`, seed %d: run ends after %.2f s with %d events",
         job.scenario.name,
         job.seed,
         time.monotonic() - began_s,
-        simulation.events,
+        running.events,
     )
-    provenance = Provenance(version=_core.version, seed=job.seed, scenario=job.scenario)
-    return fold.finish(links=to_frame(simulation.links()), provenance=provenance)
+    provenance = Provenance(
+        version=_core.version, seed=job.seed, scenario=job.scenario, models=job.models
+    )
+    return fold.finish(links=to_frame(running.links()), provenance=provenance)
 
 
 def _take(simulation: _core.Simulation) -> Batch:

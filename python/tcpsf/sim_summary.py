@@ -34,7 +34,7 @@ class _Result(Protocol):
 def sums_of(results: Iterable[_Result]) -> tuple[SummedRuns, list[int]]:
     """Return the sums over runs of one scenario, and the seeds of the runs.
 
-    Raises `TcpsfError` if there is no result, or if the scenarios differ.
+    Raises `TcpsfError` if there is no result, or if the scenarios or Python models differ.
     """
     found, seeds = SummedRuns(), list[int]()
     for result in results:
@@ -44,6 +44,12 @@ def sums_of(results: Iterable[_Result]) -> tuple[SummedRuns, list[int]]:
                 f"cannot summarize: the scenario of the run with seed {source.seed} differs "
                 f"from that of the run with seed {seeds[0]}",
                 hint="make one summary for each scenario",
+            )
+        if found.runs and source.models != found.source.models:
+            raise TcpsfError(
+                f"cannot summarize: the Python models of the run with seed {source.seed} differ "
+                f"from those of the run with seed {seeds[0]}",
+                hint="make one summary for each model",
             )
         fold = SummaryFold()
         fold.add(result)
@@ -79,7 +85,7 @@ class Summary:
         """Summarize runs of one scenario. An iterator needs memory for one result at a time.
 
         A result is a `RunResult`, or has its attributes ``provenance``, ``flows`` and ``links``.
-        Raises `TcpsfError` if there is no result, or if the scenarios differ.
+        Raises `TcpsfError` if there is no result, or if the scenarios or Python models differ.
         """
         found, seeds = sums_of(results)
         return cls(found, seeds=seeds)
@@ -135,9 +141,10 @@ class Summary:
 
     def title(self) -> str:
         """Return the first line of the text: the scenario, the duration and the seeds."""
-        scenario = self._found.source.scenario
-        seeds = text.seeds(self._seeds)
-        return f"{scenario.name}: {text.count(self.runs, 'run')} of {scenario.duration}, {seeds}"
+        source = self._found.source
+        runs = f"{text.count(self.runs, 'run')} of {source.scenario.duration}"
+        title = f"{source.scenario.name}: {runs}, {text.seeds(self._seeds)}"
+        return f"{title}\nPython models: {source.models}" if source.models else title
 
     def _finite(self) -> list[GroupReport]:
         return [each for each in self._found.groups() if not _is_endless(each, self._found)]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tcpsf import _core, stored_run
+from tcpsf.errors import TcpsfError
 from tcpsf.finished import build, digest
 from tcpsf.result import Batch, Provenance
 from tcpsf.runs import Fold
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 SUFFIX = ".parquet"
+
+RUNS = "runs"
+"""Folder with one file for each run, in a store that has other folders too."""
 
 
 class Watch(Protocol):
@@ -99,7 +103,16 @@ class Store:
         return stored_run.from_parquet(content, scenario=scenario, point=key.point, seed=key.seed)
 
     def save(self, key: RunKey, summary: RunSummary) -> None:
-        """Store the summary of a run. Raises `OutputError` if it cannot be written."""
+        """Store the summary of a run.
+
+        Raises `OutputError` if it cannot be written, and `TcpsfError` if the run has Python models:
+        the digest of a point does not cover them.
+        """
+        if models := summary.provenance.models:
+            raise TcpsfError(
+                f"cannot store a run with Python models: {models}",
+                hint="a store identifies runs by their scenario, which has no Python models",
+            )
         content = stored_run.to_parquet(summary, point=key.point, seed=key.seed)
         self._files.write(self._path(key), content)
 

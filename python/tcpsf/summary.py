@@ -162,37 +162,25 @@ def _totals(
 ) -> Iterable[tuple[Group, Totals]]:
     import polars as pl
 
-    size_class = pl.col("class") if classes else pl.lit(None, pl.UInt32).alias("class")
-    keys = [pl.col("workload").cast(pl.String), pl.col("variant").cast(pl.String), size_class]
+    keys = ["workload", "variant", *(["class"] if classes else [])]
     done = pl.col("sender_s").is_not_null()
-    whole = flows.select(
-        *keys,
-        flows=pl.lit(1, pl.Int64),
-        completed=done.cast(pl.Int64),
-        completed_bytes=pl.when(done).then(pl.col("size_bytes")).otherwise(0).cast(pl.Int64),
-        sender_ns=_nanoseconds("sender_s"),
-        receiver_ns=_nanoseconds("receiver_s"),
-        **{name: pl.col(name).cast(pl.Int64) for name in SUMS[5:]},
+    sender_ns, receiver_ns = (
+        (pl.col(name) * 1e9).round().cast(pl.Int64) for name in ("sender_s", "receiver_s")
     )
-    names = ["workload", "variant", "class"]
-    sums = whole.group_by(names).sum()
-    times: dict[Group, Distribution] = {}
-    if percentiles:
-        completed = whole.filter(pl.col("completed") == 1).group_by(names).agg(pl.col("sender_ns"))
-        for workload, variant, size_class, nanoseconds in completed.rows():
-            times[Group(workload, variant, size_class)] = Distribution(nanoseconds)
-    for row in sums.rows(named=True):
-        group = Group(row["workload"], row["variant"], row["class"])
-        yield (
-            group,
-            Totals(**{name: row[name] for name in SUMS}, times=times.get(group, Distribution())),
-        )
-
-
-def _nanoseconds(column: str) -> pl.Expr:
-    import polars as pl
-
-    return (pl.col(column) * 1e9).round().cast(pl.Int64).fill_null(0)
+    # One query, because the fixed cost of a query exceeds the cost of the rows of a short run.
+    rows = flows.group_by(keys).agg(
+        flows=pl.len().cast(pl.Int64),
+        completed=done.sum().cast(pl.Int64),
+        completed_bytes=pl.col("size_bytes").filter(done).cast(pl.Int64).sum(),
+        sender_ns=sender_ns.sum(),
+        receiver_ns=receiver_ns.sum(),
+        times=sender_ns.drop_nulls() if percentiles else pl.lit(None),
+        **{name: pl.col(name).cast(pl.Int64).sum() for name in SUMS[5:]},
+    )
+    for row in rows.iter_rows(named=True):
+        group = Group(row["workload"], row["variant"], row.get("class"))
+        times = Distribution(row["times"] or ())
+        yield group, Totals(**{name: row[name] for name in SUMS}, times=times)
 
 
 Quantity = Callable[[Totals], float]

@@ -42,7 +42,12 @@ def code(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
 
 
 def test_there_are_notebooks() -> None:
-    assert [path.stem for path in NOTEBOOKS] == ["comparing-senders", "completion-times"]
+    assert [path.stem for path in NOTEBOOKS] == [
+        "comparing-senders",
+        "completion-times",
+        "own-loss-model",
+        "study",
+    ]
 
 
 def test_ten_lines_are_ten_lines() -> None:
@@ -67,6 +72,7 @@ def test_a_notebook_has_the_outputs_of_its_code(path: Path) -> None:
     [
         ("completion-times", [variant.label for variant in VARIANTS]),
         ("comparing-senders", ["full-sized segments", "Smart Framing"]),
+        ("own-loss-model", ["independent losses", "outages"]),
     ],
 )
 def test_a_notebook_ends_in_distributions(name: str, labels: list[str]) -> None:

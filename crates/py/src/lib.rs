@@ -3,8 +3,10 @@
 //! HTTP client. This crate only converts; the Python package around it is the user interface.
 
 mod emulation;
+mod facts;
 mod fetch;
 mod host;
+mod models;
 mod quantity;
 mod schema;
 mod simulation;
@@ -20,6 +22,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::emulation::Emulation;
+    #[pymodule_export]
+    use super::facts::{AckFacts, ControllerStart, PacketFacts, QueueFacts, ReductionFacts};
     #[pymodule_export]
     use super::fetch::Fetch;
     #[pymodule_export]

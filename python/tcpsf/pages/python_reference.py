@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 import tcpsf
-from tcpsf import paired, scenario, stats, summary
+from tcpsf import paired, python_models, scenario, stats, summary
 from tcpsf.run_report import flow_trace
 
 INTRODUCTION = """\
@@ -37,7 +37,8 @@ for result in tcpsf.replicates(scenario, num_replicates=3):
 Arguments after the first one are given by name. The package has type hints. Tables are Polars data
 frames; [Tables](tables.md) explains their columns. In a notebook, scenarios and results show tables.
 Results can be pickled, so that they pass between processes. [Models](../guides/models.md) describes
-`tcpsf.models`, the papers' formulae as NumPy functions.
+`tcpsf.models`, the papers' formulae as NumPy functions, and
+[Models in Python](../guides/python-models.md) loss models, queues and controllers of your own.
 
 The names of this page are attributes of the package `tcpsf`, unless another module is given.
 """
@@ -63,6 +64,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "StudyPlot",
     ),
     "Options of a run": ("Pcap", "Fold", "Batch", "Progress"),
+    "Models in Python": ("LossModel", "QueueDiscipline", "CongestionController"),
     "Scenario": ("Scenario",),
     "Errors": ("TcpsfError", "ScenarioError", "StudyError", "OutputError"),
 }
@@ -71,6 +73,12 @@ GROUPS: dict[str, tuple[str, ...]] = {
 OTHERS: tuple[Any, ...] = (
     flow_trace.FlowTrace,
     flow_trace.LossRepair,
+    python_models.PacketFacts,
+    python_models.QueueFacts,
+    python_models.ControllerStart,
+    python_models.AckFacts,
+    python_models.ReductionFacts,
+    python_models.PythonModels,
     stats.Estimate,
     paired.Difference,
     summary.SummaryFold,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpsf import _core, text
+from tcpsf import python_models, text
 from tcpsf.chart.time_sequence import Flow, Packet, paired, side_by_side
 from tcpsf.errors import TcpsfError
 from tcpsf.result import to_frame
@@ -18,6 +18,7 @@ from tcpsf.staging import write_file
 if TYPE_CHECKING:
     import polars as pl
 
+    from tcpsf.python_models import PythonModels
     from tcpsf.scenario import Scenario
 
 EVENTS = 4096
@@ -206,15 +207,21 @@ class FlowTrace:
         return found
 
 
-def trace(scenario: Scenario, row: Mapping[str, Any], *, seed: int) -> FlowTrace:
+def trace(
+    scenario: Scenario,
+    row: Mapping[str, Any],
+    *,
+    seed: int,
+    models: PythonModels | None = None,
+) -> FlowTrace:
     """Repeat a run until a flow is complete, and keep the flow's packets.
 
-    ``row`` is the flow's row of the table ``flows``.
+    ``row`` is the flow's row of the table ``flows``, and ``models`` are the run's Python models.
     """
     import polars as pl
 
     watched = replace(scenario, samples=None, trace=(row["workload"],))
-    simulation = _core.Simulation(watched.to_json(), seed=seed)
+    simulation = python_models.simulation(watched.to_json(), seed=seed, models=models)
     last = row["start_s"] + max(row["sender_s"] or 0.0, row["receiver_s"] or 0.0)
     end = float("inf") if row["sender_s"] is None else last + row["rto_s"]
     kept: dict[str, list[dict[str, Any]]] = {"packets": [], "recoveries": []}

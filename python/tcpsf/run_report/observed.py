@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from tcpsf import _core
+from tcpsf import _core, python_models
+from tcpsf.python_models import PythonModels
 from tcpsf.result import to_frame
 from tcpsf.run_report.flow_choice import FlowChoice
 from tcpsf.scenario import Greedy, Link, Samples, Scenario, Transfers
@@ -93,17 +94,19 @@ def observe(
     *,
     seed: int,
     flow: int | None = None,
+    models: PythonModels | None = None,
     progress: Callable[[float], None] = lambda _share: None,
 ) -> Observation:
     """Repeat a run and observe it over time.
 
     The sampling interval is a `POINTS`-th of the time in which the run is active, or that of the
     scenario if it is shorter. ``flow`` selects a flow; otherwise `FlowChoice` does. ``progress``
-    receives the finished share. Raises `TcpsfError` if the run has no flow ``flow``.
+    receives the finished share. ``models`` are the Python models of the run. Raises `TcpsfError` if
+    the run has no flow ``flow``.
     """
-    begin, end = _active(scenario, seed)
+    begin, end = _active(scenario, seed, models)
     watched = _watched(scenario, (end - begin) / POINTS)
-    simulation = _core.Simulation(watched.to_json(), seed=seed)
+    simulation = python_models.simulation(watched.to_json(), seed=seed, models=models)
     choice = FlowChoice(flow)
     rows = _Rows(watched, begin, end, choice)
     counters = _Counters(begin, end)
@@ -135,16 +138,15 @@ def _seconds(text: str) -> float:
     return _core.nanoseconds(text) * 1e-9
 
 
-def _active(scenario: Scenario, seed: int) -> tuple[float, float]:
+def _active(scenario: Scenario, seed: int, models: PythonModels | None) -> tuple[float, float]:
     """Return the begin and the end of the charts' time axis.
 
     If all workloads are listed transfers, the end is shortly after the last one is complete.
     """
     begin, end = _seconds(scenario.warm_up), _seconds(scenario.duration)
     if all(isinstance(load, Transfers) for load in scenario.workload):
-        simulation = _core.Simulation(
-            replace(scenario, samples=None, trace=()).to_json(), seed=seed
-        )
+        plain = replace(scenario, samples=None, trace=())
+        simulation = python_models.simulation(plain.to_json(), seed=seed, models=models)
         last = begin
         while simulation.advance(max_events=EVENTS):
             simulation.take_recoveries()
