@@ -188,6 +188,9 @@ def test_the_page_has_the_statistics(tcpsf: Command, tmp_path: Path) -> None:
     lost = re.search(r'data-value="lost".*?data-value="([^"]*)"', table, re.DOTALL)
     assert lost is not None
     assert float(lost[1]) == up["dropped_loss_packets"] > 0
+    for chart in ("throughput", "packet-rate", "losses"):
+        assert f'id="figure-{chart}"' in content
+    assert 'id="figure-utilisation"' not in content  # no direction has a rate
     assert "://" not in content
     answer = tcpsf("link", "--report", page, "--", *script)
     assert (answer.status, answer.out) == (2, "")

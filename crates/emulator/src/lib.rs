@@ -7,7 +7,7 @@
 //! | what happens to a packet? | [`mod@line`]: the link, duplication, corruption; without a clock |
 //! | which namespaces and addresses do the ends have? | [`network`] |
 //! | when are packets read and written, and when does a run end? | [`run`] |
-//! | what are the results? | [`report`], [`trace`] |
+//! | what are the results? | [`report`], [`series`], [`trace`] |
 //!
 //! With offload, large segments are split on input and joined on output, so [`mod@line`] sees
 //! packets as on a wire.
@@ -25,6 +25,7 @@
 //! ```
 
 mod chance;
+mod convert;
 mod histogram;
 pub mod line;
 pub mod network;
@@ -34,6 +35,7 @@ mod program;
 mod pump;
 pub mod report;
 pub mod run;
+pub mod series;
 pub mod settings;
 pub mod trace;
 

@@ -7,7 +7,8 @@
 use std::collections::VecDeque;
 
 use link::{
-    Books, Discipline, Link, LinkConfig, Outcome, Probability, QueueStatistics, Reorder, Tally,
+    Books, Discipline, Link, LinkConfig, Outcome, Probability, QueueStatistics, Reading, Reorder,
+    Tally,
 };
 use units::{Duration, Instant};
 
@@ -92,6 +93,8 @@ pub struct Line {
     /// each represents.
     gaps: VecDeque<(u64, u32)>,
     extras: Extras,
+    /// The maximum of the queue since the last reading.
+    max_queue: Tally,
     /// Free buffers for reuse, so that no memory is allocated per packet.
     spare: Vec<Vec<u8>>,
 }
@@ -120,6 +123,7 @@ impl Line {
             gap: 0,
             gaps: VecDeque::new(),
             extras: Extras::default(),
+            max_queue: Tally::default(),
             spare: Vec::new(),
         }
     }
@@ -138,6 +142,9 @@ impl Line {
             count(&mut self.extras.duplicated, bytes.len());
             outcomes.duplicate = Some(self.offer_one(now, bytes, is_part).outcome);
         }
+        let queue = self.link.queue(now);
+        self.max_queue.packets = self.max_queue.packets.max(queue.packets);
+        self.max_queue.bytes = self.max_queue.bytes.max(queue.bytes);
         outcomes
     }
 
@@ -268,6 +275,13 @@ impl Line {
         // Packets that were lost on the line by now count as dropped, not as held.
         self.advance_to(now);
         self.link.books()
+    }
+
+    /// The counters and the queue at `now`, and the maximum of the queue since the last reading.
+    pub fn read(&mut self, now: Instant) -> (Reading, Tally) {
+        self.advance_to(now);
+        let reading = self.link.reading(now);
+        (reading, std::mem::replace(&mut self.max_queue, reading.queue))
     }
 
     /// The counters beside the books.

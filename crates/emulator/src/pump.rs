@@ -13,6 +13,7 @@ use crate::network::{End, Network};
 use crate::offload::{self, Intake, Outlet};
 use crate::packet;
 use crate::report::{Counters, LineReport};
+use crate::series::{LineSample, Sampler, Series};
 use crate::settings::Settings;
 use crate::trace::{LinkDirection, Trace};
 
@@ -38,6 +39,15 @@ pub(crate) struct Pump<'a> {
     /// The maximum time for which packets wait for other parts of their segment.
     max_wait: Duration,
     recorder: Recorder,
+    sampler: Sampler,
+}
+
+/// The results of both directions, up and down.
+pub(crate) struct Finished {
+    pub(crate) reports: [LineReport; 2],
+    pub(crate) series: Series,
+    /// The result of the capture.
+    pub(crate) written: io::Result<()>,
 }
 
 /// The writer of the capture, if one was requested.
@@ -110,10 +120,20 @@ impl<'a> Pump<'a> {
         // With busy-waiting, each packet is written exactly when it is due.
         let max_wait =
             if settings.offload && settings.spin.is_zero() { MAX_WAIT } else { Duration::ZERO };
-        Self { clock, lanes, intake, message: Vec::new(), spin: settings.spin, max_wait, recorder }
+        Self {
+            clock,
+            lanes,
+            intake,
+            message: Vec::new(),
+            spin: settings.spin,
+            max_wait,
+            recorder,
+            sampler: Sampler::new(),
+        }
     }
 
-    /// Writes due packets and reads new ones, up to a batch in each direction.
+    /// Writes due packets and reads new ones, up to a batch in each direction. Then takes a sample
+    /// if it is due.
     pub(crate) fn process_ready(&mut self) -> Result<(), Error> {
         for lane in 0..2 {
             self.write_due(lane);
@@ -123,10 +143,16 @@ impl<'a> Pump<'a> {
                 self.read_packets(lane)?;
             }
         }
+        let now = self.clock.now();
+        if now >= self.sampler.next() {
+            let samples = self.lanes.each_mut().map(|lane| lane.sample(now));
+            self.sampler.add(now, &samples);
+        }
         Ok(())
     }
 
-    /// Waits until a packet is due or readable, one of `others` is ready, or the time is `until`.
+    /// Waits until a packet is due or readable, one of `others` is ready, a sample is due, or the
+    /// time is `until`.
     /// Returns which of `others` are ready.
     pub(crate) fn wait(
         &mut self,
@@ -137,7 +163,7 @@ impl<'a> Pump<'a> {
         let until = if self.is_readable() {
             Instant::ZERO
         } else {
-            until.min(next.unwrap_or(Instant::NEVER))
+            until.min(next.unwrap_or(Instant::NEVER)).min(self.sampler.next())
         };
         let devices = self.lanes.each_ref().map(|lane| lane.from.tun.as_fd());
         let look = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
@@ -217,25 +243,34 @@ impl<'a> Pump<'a> {
         Ok(())
     }
 
-    /// Ends both directions, up and down, and the capture.
-    pub(crate) fn finish(mut self) -> Result<([LineReport; 2], io::Result<()>), Error> {
+    /// Ends both directions, up and down, the series and the capture.
+    pub(crate) fn finish(mut self) -> Result<Finished, Error> {
         let now = self.clock.now();
         for lane in &mut self.lanes {
             lane.counters.missed += lane.from.interface.statistics()?.not_sent_packets;
         }
         let reports =
             self.lanes.each_mut().map(|lane| LineReport::new(&mut lane.line, &lane.counters, now));
+        let samples = self.lanes.each_mut().map(|lane| lane.sample(now));
+        let series = self.sampler.finish(now, &samples);
         let Recorder { trace, failed } = self.recorder;
         let written = match (failed, trace) {
             (Some(error), _) => Err(error),
             (None, Some(trace)) => trace.finish(),
             (None, None) => Ok(()),
         };
-        Ok((reports, written))
+        Ok(Finished { reports, series, written })
     }
 }
 
 impl Lane<'_> {
+    /// The counters at `now`.
+    fn sample(&mut self, now: Instant) -> LineSample {
+        let (reading, max_queue) = self.line.read(now);
+        let Counters { too_big, refused, .. } = self.counters;
+        LineSample { reading, max_queue, too_big, refused }
+    }
+
     /// Writes the collected packets.
     fn write(&mut self, clock: Clock, recorder: &mut Recorder) {
         if self.outlet.packets().is_empty() {

@@ -2,11 +2,13 @@
 
 use link::{Books, QueueStatistics};
 use serde::Serialize;
-use units::{Duration, Instant};
+use units::Instant;
 
+use crate::convert::seconds;
 use crate::histogram::Histogram;
 use crate::line::Line;
 use crate::network::Ends;
+use crate::series::Series;
 
 /// The results of one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -27,6 +29,8 @@ pub struct Report {
     pub up: LineReport,
     /// The direction to the command.
     pub down: LineReport,
+    /// The counters of both directions over time.
+    pub series: Series,
 }
 
 impl Report {
@@ -151,11 +155,6 @@ impl LineReport {
             timing_error_max_s: counters.timing.max().map(seconds),
         }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "for reading")]
-pub(crate) fn seconds(span: Duration) -> f64 {
-    span.as_nanos() as f64 / 1e9
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for reading")]

@@ -7,10 +7,11 @@ use thiserror::Error;
 use tun::{Clock, Priority, Signals, TimerSlack};
 use units::{Duration, Instant};
 
+use crate::convert::seconds;
 use crate::network::{Ends, Network};
 use crate::program::{Environment, Program};
-use crate::pump::Pump;
-use crate::report::{Report, seconds};
+use crate::pump::{Finished, Pump};
+use crate::report::Report;
 use crate::settings::Settings;
 use crate::trace::{Capture, Trace};
 
@@ -128,7 +129,7 @@ impl Emulation {
             if self.settings.spin.is_zero() { Priority::real_time() } else { Priority::highest() };
         let (exit_status, ended) = programs.run(&mut pump, &signals, clock)?;
         let Programs { outside, outside_exit_status, .. } = programs;
-        let ([up, down], written) = pump.finish()?;
+        let Finished { reports: [up, down], series, written } = pump.finish()?;
         if let Some(outside) = outside {
             outside.end(clock, TERMINATION_TIMEOUT)?;
         }
@@ -142,6 +143,7 @@ impl Emulation {
             ends: network.ends.clone(),
             up,
             down,
+            series,
         })
     }
 

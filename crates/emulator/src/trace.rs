@@ -170,7 +170,7 @@ impl Trace {
         let Some(interface) = interface else { return Ok(()) };
         let mut comments = Vec::new();
         // CoDel decides after a packet's arrival.
-        let discipline = self.links[link_direction as usize].discipline;
+        let discipline = &self.links[link_direction as usize].discipline;
         if near.is_none() || matches!(discipline, Discipline::CoDel(_)) {
             // Otherwise the near end's packet has the comment.
             match delivery.gap {

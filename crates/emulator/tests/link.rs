@@ -61,6 +61,58 @@ fn a_mask_drops_just_those_data_segments() {
     std::fs::remove_file(file).unwrap();
 }
 
+/// The series ends with the totals, its counters never decrease, and its queue has the maximum of
+/// the statistics.
+#[test]
+fn the_series_ends_with_the_totals() {
+    let run = Run::of(
+        r#"{"both": {"delay": "3ms"}, "down": {"rate": "20mbit", "queue": "20packets", "loss": "1%"}}"#,
+        &traffic(&["fetch", OUTSIDE, PORT, "1000000"]),
+    )
+    .served();
+    assert_eq!(run.status, 0, "{}", run.errors);
+    let times: Vec<f64> = serde_json::from_value(run.report["series"]["time_s"].clone()).unwrap();
+    assert!((100..1000).contains(&times.len()), "{} samples", times.len());
+    assert!(times.is_sorted() && times[0] > 0.0);
+    for way in ["up", "down"] {
+        let line = &run.report["series"][way];
+        let column = |name: &str| -> Vec<u64> {
+            let values: Vec<u64> = serde_json::from_value(line[name].clone()).unwrap();
+            assert_eq!(values.len(), times.len(), "{way} {name}");
+            values
+        };
+        for name in [
+            "offered_packets",
+            "offered_bytes",
+            "delivered_packets",
+            "delivered_bytes",
+            "dropped_buffer_packets",
+            "dropped_early_packets",
+            "dropped_loss_packets",
+            "too_big_packets",
+            "refused_packets",
+            "marked_packets",
+        ] {
+            let values = column(name);
+            assert!(values.is_sorted(), "{way} {name}: {values:?}");
+            assert_eq!(values.last(), Some(&run.count(way, name)), "{way} {name}");
+        }
+        for (name, max) in
+            [("queue_packets", "max_queue_packets"), ("queue_bytes", "max_queue_bytes")]
+        {
+            let (levels, peaks) = (column(name), column(max));
+            assert!(levels.iter().zip(&peaks).all(|(level, peak)| level <= peak));
+            assert_eq!(peaks.iter().max(), Some(&run.count(way, max)), "{way} {max}");
+        }
+        let busy: Vec<f64> = serde_json::from_value(line["busy_s"].clone()).unwrap();
+        assert!(busy.is_sorted());
+        let (end, total) = (times[times.len() - 1], busy[busy.len() - 1]);
+        assert!((total / end - run.number(way, "utilisation")).abs() < 1e-6);
+    }
+    assert!(run.count("down", "max_queue_packets") > 1);
+    assert!(run.number("down", "utilisation") > 0.0);
+}
+
 /// The kernel passes and accepts longer segments; the link, its statistics and the capture have
 /// packets.
 #[test]

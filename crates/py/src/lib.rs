@@ -1,6 +1,6 @@
 //! The Python module `tcpsf._core`: simulations driven in steps, with tables through the Arrow C
-//! stream interface; commands behind an emulated link; a host that serves files or relays; and an
-//! HTTP client. This crate only converts; the Python package around it is the user interface.
+//! stream interface; commands behind an emulated link; a host that serves files or relays; an HTTP client.
+//! user interface.
 
 mod emulation;
 mod facts;
@@ -32,6 +32,7 @@ mod _core {
     use super::quantity::{bits_per_second, bytes, nanoseconds};
     #[pymodule_export]
     use super::schema::{profiles, scenario_schema};
+    #[pymodule_export]
     #[pymodule_export]
     use super::simulation::Simulation;
     #[pymodule_export]

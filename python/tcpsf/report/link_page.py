@@ -1,4 +1,4 @@
-"""The page of `tcpsf link --report`: the statistics of both directions of an emulated link."""
+"""The page of `tcpsf link --report`: statistics of an emulated link, and charts over time."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from tcpsf import __version__, text
 from tcpsf.chart import Axis, Plot, plot
 from tcpsf.report import link_output
+from tcpsf.run_report import link_plots
 from tcpsf.run_report.page_sections import PageSection, page_of_sections
 
 FATES = (
@@ -51,6 +52,8 @@ def link_page(
         PageSection(key="summary", title="Summary", tables=tables),
         PageSection(key="charts", title="Both directions", plots=[each for each in plots if each]),
     ]
+    if over_time := link_plots.over_time(found["series"]):
+        sections.append(PageSection(key="over-time", title="Over time", plots=over_time))
     return page_of_sections(sections, title="tcpsf link", text=about)
 
 

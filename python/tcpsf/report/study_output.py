@@ -118,7 +118,7 @@ def _chosen(found: StudyResults, measures: Sequence[str]) -> pl.DataFrame:
     there = found.frame["measure"].unique().to_list()
     for measure in measures:
         if measure not in there:
-            raise unknown_measure("--measure", measure)
+            raise unknown_measure(f"`--measure {measure}`", measure)
     wanted = list(measures) or [main_measure(found.study, there)]
     rows = found.frame.filter(pl.col("measure").is_in(wanted))
     order = pl.Enum(wanted)

@@ -309,6 +309,7 @@ proptest! {
         let mut lines = [Line::new(&config, seed, "up"), Line::new(&config, seed, "up")];
         let mut now = at(0);
         let mut seen = [Vec::new(), Vec::new()];
+        let mut readings: Vec<(Reading, Tally)> = Vec::new();
         for (number, (wait, len, is_part)) in packets.iter().enumerate() {
             now += MS * *wait;
             let packet = packet(u32::try_from(number).unwrap(), *len);
@@ -320,9 +321,19 @@ proptest! {
                 let books = line.books(now);
                 prop_assert!(books.balance(), "{:?}", books);
             }
+            // Only one of the lines is read.
+            if wait % 2 == 1 {
+                readings.push(lines[0].read(now));
+            }
         }
         prop_assert_eq!(&seen[0], &seen[1]);
         let line = &mut lines[0];
+        readings.push(line.read(now));
+        let statistics = line.queue_statistics(now);
+        prop_assert_eq!(readings.last().unwrap().0.busy, statistics.busy);
+        prop_assert_eq!(readings.iter().map(|(_, max)| max.bytes).max(), Some(statistics.max.bytes));
+        let packets_max = readings.iter().map(|(_, max)| max.packets).max();
+        prop_assert_eq!(packets_max, Some(statistics.max.packets));
         let mut last = now;
         while let Some(next) = line.next_delivery() {
             prop_assert!(next >= last || next <= now);

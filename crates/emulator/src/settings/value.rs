@@ -15,7 +15,26 @@ pub(super) struct Value {
 impl Value {
     pub(super) fn error(&self, problem: &str) -> SettingsError {
         let (option, value) = (self.option.clone(), self.text.clone());
-        SettingsError { option, value, problem: problem.to_owned(), hint: None }
+        let hint = self.example().map(|example| format!("write it as {example}"));
+        SettingsError { option, value, problem: problem.to_owned(), hint }
+    }
+
+    /// Examples of the option's value, for the hint of errors without a better one.
+    fn example(&self) -> Option<&'static str> {
+        let name = self.option.trim_start_matches("--");
+        let name = ["up-", "down-"].iter().find_map(|way| name.strip_prefix(way)).unwrap_or(name);
+        Some(match name {
+            "queue" => "`150kB`, `100packets`, or in chunks as `150kB/256B`",
+            "red" => "`30kB,90kB,0.1` or `5packets,15packets`",
+            "codel" => "`5ms,100ms`",
+            "balanced" => "`0.4,0.9,25`",
+            "loss" | "loss-per-byte" | "duplicate" | "corrupt" => "`0.01` or `1%`",
+            "loss-linear" => "`0.01@1500B`",
+            "loss-burst" => "`0.01,3`",
+            "loss-mask" => "`1,0,0,1`",
+            "reorder" => "`0.01,5ms`",
+            _ => return None,
+        })
     }
 
     pub(super) fn refused(&self, error: ConfigError) -> SettingsError {
@@ -57,10 +76,8 @@ impl Value {
     pub(super) fn probability(&self, text: &str) -> Result<Probability, SettingsError> {
         let text = text.trim();
         let (digits, scale) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 100.0));
-        let number: f64 = digits.trim().parse().map_err(|_| {
-            self.error(&format!("`{text}` is not a probability"))
-                .with_hint("write it as `0.01` or `1%`")
-        })?;
+        let number = digits.trim().parse::<f64>();
+        let number = number.map_err(|_| self.error(&format!("`{text}` is not a probability")))?;
         Probability::new(number / scale).map_err(|e| self.refused(e))
     }
 
@@ -73,13 +90,12 @@ impl Value {
 
     /// Parses `150kB`, `100packets`, or `150kB/256B` for chunks of 256 bytes.
     pub(super) fn buffer(&self) -> Result<Buffer, SettingsError> {
-        const HINT: &str = "write it as `150kB`, `100packets`, or in chunks as `150kB/256B`";
         let buffer = if let Some(packets) = Self::packets(&self.text) {
             Buffer::packets(self.small(packets)?)
         } else if let Some((size, chunk)) = self.text.split_once('/') {
             Buffer::chunks(self.bytes(size)?, self.small(self.bytes(chunk)?)?)
         } else {
-            Buffer::bytes(self.bytes(&self.text).map_err(|e| e.with_hint(HINT))?)
+            Buffer::bytes(self.bytes(&self.text)?)
         };
         buffer.map_err(|e| self.refused(e))
     }
@@ -129,9 +145,7 @@ impl Value {
         let entry = |entry: &str| match entry.trim() {
             "0" => Ok(false),
             "1" => Ok(true),
-            other => Err(self
-                .error(&format!("`{other}` is neither 0 nor 1"))
-                .with_hint("for example `1,0,0,0`")),
+            other => Err(self.error(&format!("`{other}` is neither 0 nor 1"))),
         };
         self.text.split(',').map(entry).collect()
     }
