@@ -64,7 +64,19 @@ MEASURED = re.compile(
 SEVERAL_PARTS = {"queue", "red", "codel", "balanced", "loss-linear", "loss-burst", "loss-mask"} | {
     "reorder"
 }
-"""Options of a link whose value has several parts, which the emulator parses."""
+"""Options of a link whose value has several parts."""
+
+BAD_PARTS = {
+    "queue": ("x", "0packets", "-3packets", "15kB/x", "15kB/0B", ""),
+    "red": ("5kB", "30kB,90", "90kB,30kB", "5packets,30kB", "1kB,2kB,3", "1kB,2kB,0.1,4", ""),
+    "codel": ("5ms", "5ms,x", "5,10", "100ms,5ms", "5ms,100h", "1ms,2ms,3ms", ""),
+    "balanced": ("0.4", "0.4,0.9", "0.4,0.9,x", "0.4,0.9,-1", "0.9,0.4,3", "0.4,2,3", ""),
+    "loss-linear": ("0.1", "0.1@x", "2@15B", "0.1@0B", "0.1@1B@2B", ""),
+    "loss-burst": ("0.1", "0.1,x", "2,3", "0.1,0.5", "0.1,3,4", ""),
+    "loss-mask": ("2", "1,,0", ",", "x", ""),
+    "reorder": ("0.01", "2,5ms", "0.01,5", "0.01,100h", "0.1,1ms,3", ""),
+}
+"""Values that options with several parts refuse."""
 
 
 def commands(
@@ -147,6 +159,35 @@ class TestTypes:
                 error = error_of(tcpsf(*words, f"{name}={value}"))
                 assert error.startswith(f"`{name} {shown}`: "), error
 
+    @pytest.mark.parametrize("name", sorted(SEVERAL_PARTS))
+    def test_bad_values_of_several_parts(self, tcpsf: Command, name: str) -> None:
+        rest = ["--rate=1mbit", "--", "true"]
+        if name == "balanced":
+            rest.insert(0, "--queue=100packets")
+        for value in BAD_PARTS[name]:
+            for way in ("", "up-", "down-"):
+                typed = f"--{way}{name}"
+                error = error_of(tcpsf("link", f"{typed}={value}", *rest))
+                assert error.startswith(f"`{typed} {value or repr(value)}`: "), error
+
+    @pytest.mark.parametrize(
+        ("words", "error"),
+        [
+            (
+                "reproduce smart-framing --only fig-3,fig-99",
+                "`--only fig-3,fig-99`: no figure or table is called `fig-99`",
+            ),
+            ("reproduce all --only nope", "`--only nope`: no paper is called `nope`"),
+            (
+                "reproduce short-flows --only fig-17",
+                "`--only fig-17`: `fig-17` is measured, not simulated",
+            ),
+            ("sweep none.toml --measure nope", "`--measure nope`: unknown measure `nope`"),
+        ],
+    )
+    def test_an_unknown_word_names_its_option(self, tcpsf: Command, words: str, error: str) -> None:
+        assert error_of(tcpsf(*words.split())) == error
+
     def test_an_option_is_named_as_it_was_typed(self, tcpsf: Command) -> None:
         for name in ("--header", "--overhead"):
             for typed in ([name, "1x"], [f"{name}=1x"]):
@@ -161,18 +202,30 @@ class TestTypes:
     @pytest.mark.parametrize(
         ("words", "error"),
         [
-            ("smart-framing --loss 70%", "cannot compute smart_framing.classic: `--loss` is 0.7"),
-            ("smart-framing --rtt 0s", "cannot compute smart_framing.classic: `--rtt` is 0"),
-            ("short-flow --ack-every 0", "cannot compute short_flows.lossless: `--ack-every` is 0"),
-            ("best-framing --cwnd 10B", "cannot compute best_framing: `--cwnd` is 10"),
+            (
+                "smart-framing --loss 1%,70%",
+                "cannot compute smart_framing.classic: the value is 0.7",
+            ),
+            ("smart-framing --rtt 0s", "cannot compute smart_framing.classic: the value is 0"),
+            ("short-flow --ack-every 0", "cannot compute short_flows.lossless: the value is 0"),
+            ("best-framing --cwnd 10B", "cannot compute best_framing: the value is 10"),
+            ("best-framing --overhead 2GB", "cannot compute best_framing: the value is 2000000000"),
         ],
     )
     def test_an_error_of_a_model_names_the_option(
         self, tcpsf: Command, words: str, error: str
     ) -> None:
         answer = tcpsf("model", *words.split())
-        assert error_of(answer) == error
-        assert f"hint: `{words.split()[1]}` must be " in answer.err
+        _, option, value = words.split()
+        assert error_of(answer) == f"`{option} {value}`: {error}"
+        assert f"hint: `{option}` must be " in answer.err
+        joined = tcpsf("model", words.split()[0], f"{option}={value}")
+        assert joined == answer
+
+    def test_an_error_of_a_default_names_the_option(self, tcpsf: Command) -> None:
+        """The window of 14 600 bytes is too small for this segment size."""
+        error = error_of(tcpsf("model", "best-framing", "--mss", "20kB"))
+        assert error == "`--cwnd 14600`: cannot compute best_framing: the value is 14600"
 
     def test_sizes_have_units_everywhere(self, tcpsf: Command) -> None:
         for words in (["link", "--mtu"], ["serve", "missing", "--mtu"], ["link", "--path-mtu"]):
@@ -289,8 +342,9 @@ class TestVerbose:
         assert "exit status 2; " in answer.err
 
     def test_the_settings_of_a_group_with_and_without_a_command(self, tcpsf: Command) -> None:
-        own = tcpsf("reproduce", "short-flows", "-v", "--only", "none").err
-        assert "] tcpsf reproduce short-flows: --only none; " in own
+        words = ("--only", "fig-7", "--out", "/dev/null/out")
+        own = tcpsf("reproduce", "short-flows", "-v", *words).err
+        assert "] tcpsf reproduce short-flows: --only fig-7; " in own
         below = tcpsf("reproduce", "-v", "short-flows", "live", "--per-second", "0").err
         assert "reproduce short-flows:" not in below
 

@@ -128,7 +128,9 @@ def test_a_disk_that_fills_up(tmp_path: Path) -> None:
 def test_bad_words(tcpsf: Command, tmp_path: Path) -> None:
     answer = tcpsf(*WORDS[:3], "fig-44", "--out", tmp_path / "out")
     assert answer.status == 2
-    assert answer.err.startswith("error: no figure or table is called `fig-44`\nhint: ")
+    assert answer.err.startswith(
+        "error: `--only fig-44`: no figure or table is called `fig-44`\nhint: "
+    )
     answer = tcpsf("reproduce", "smart-framing", "--only", "fig-2,", "--out", tmp_path / "out")
     assert (answer.status, answer.out) == (2, "")
     assert answer.err.startswith("error: `--only`: a key is empty\nhint: ")
@@ -138,3 +140,31 @@ def test_bad_words(tcpsf: Command, tmp_path: Path) -> None:
     assert answer.err.startswith(
         "error: `--seed` applies to the whole evaluation, not to `table-1`\n"
     )
+
+
+@pytest.mark.usefixtures("tiny")
+def test_runs_are_kept_in_a_chosen_store(tcpsf: Command, tmp_path: Path) -> None:
+    store = tmp_path / "shared" / "papers.store"
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert tcpsf(*WORDS, "--out", first, "--store", store).status == 0
+    runs = list((store / "runs").glob("*.parquet"))
+    assert len(runs) == 9
+    assert list((first / ".runs").iterdir()) == []
+    # A report in another folder needs no run.
+    again = tcpsf(*WORDS, "--json", "--out", second, "--store", store)
+    assert again.err.startswith("9 runs, 9 of them already finished\n")
+    assert sorted((store / "runs").glob("*.parquet")) == sorted(runs)
+    reports = [
+        json.loads((out / "report.json").read_text(encoding="utf-8")) for out in (first, second)
+    ]
+    for report in reports:
+        for key in ("started", "seconds"):
+            del report["provenance"][key]
+    assert reports[0] == reports[1]
+
+
+def test_a_store_that_cannot_be_opened_is_refused(tcpsf: Command, tmp_path: Path) -> None:
+    answer = tcpsf(*WORDS, "--out", tmp_path / "out", "--store", "nowhere://bucket/folder")
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.startswith("error: cannot open `nowhere://bucket/folder`: ")
+    assert not (tmp_path / "out").exists()

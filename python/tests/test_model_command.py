@@ -132,16 +132,22 @@ def test_the_report(tcpsf: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["smart-framing", "--loss", "0.6"], "`--loss` is 0.6"),
+        (
+            ["smart-framing", "--loss", "0.6"],
+            "`--loss 0.6`: cannot compute smart_framing.classic: the value is 0.6",
+        ),
         (["smart-framing", "--loss", "x"], "`--loss x`: `x` is not a probability"),
         (["smart-framing", "--loss", ""], "the list is empty"),
         (["smart-framing", "--rtt", "5"], "`5` is not a duration"),
         (["smart-framing", "--law", "byte"], "`byte` is not `linear`, `constant` or a number"),
         (["short-flow", "--size", "-1"], "`-1` is not a whole number of bytes"),
         (["packet-discard", "--window", "40", "--losses", "6"], "658008 patterns"),
-        (["packet-discard", "--window", "8", "--lost", "9"], "`--lost` is [9.0]"),
-        (["best-framing", "--size", "100000"], "`--size` is 100000"),
-        (["best-framing", "--most-segments", "20"], "`--most-segments` is 20"),
+        (
+            ["packet-discard", "--window", "8", "--lost", "9"],
+            "`--lost 9`: cannot compute packet_discard: the value is [9.0]",
+        ),
+        (["best-framing", "--size", "100000"], "`--size 100000`: "),
+        (["best-framing", "--most-segments", "20"], "`--most-segments 20`: "),
     ],
 )
 def test_bad_input(tcpsf: Command, arguments: list[str], told: str) -> None:

@@ -130,7 +130,11 @@ def test_a_changed_study_is_named(tcpsf: Command, study_file: Path) -> None:
         (["--shard", "9"], "`--shard 9`: `9` is not one of several parts", "`1/8` to `8/8`"),
         (["--shard", "3/2"], "`--shard 3/2`: `3/2` is not one of several", "`1/8` to `8/8`"),
         (["--set", "link.there.rat=1"], "unknown key `link[0].rat`", "did you mean `rate`?"),
-        (["--measure", "mean"], "--measure: unknown measure `mean`", "did you mean `mean_s`?"),
+        (
+            ["--measure", "mean"],
+            "`--measure mean`: unknown measure `mean`",
+            "did you mean `mean_s`?",
+        ),
         (["--store", "{file}"], "cannot write", "finished runs are kept"),
         (["--dask", "tcp://127.0.0.1:9"], "cannot connect to Dask", "start a scheduler"),
         (["--dask", "nowhere"], "cannot connect to Dask", "tcp://HOST:8786"),

@@ -24,6 +24,7 @@ from tcpsf.report.index import (
 )
 from tcpsf.reproduce import catalogue
 from tcpsf.reproduce.catalogue import CataloguedReport
+from tcpsf.storage import open_storage
 
 PAGE = "index.html"
 PROXIED = "-proxy"
@@ -43,12 +44,14 @@ def command(
     workers: int | None,
     json: bool,
     out: Path,
+    store: str | None,
     force: bool,
 ) -> None:
     """Make every report, one after the other, and the index.
 
     Runs that an earlier command finished are not simulated again.
     """
+    storage = None if store is None else open_storage(store)
     papers, parts = catalogue.papers(only), catalogue.parts(only)
     began = time.monotonic()
     listed = []
@@ -56,7 +59,8 @@ def command(
     with workshop.work("reports", len(parts)) as found:
         found(sum((out / part.key / MARK).is_file() for part in parts))
         for part in parts:
-            listed.append(_listed(part, out, full=full, live=live, seed=seed, workers=workers))
+            how = {"full": full, "seed": seed, "workers": workers, "storage": storage}
+            listed.append(_listed(part, out, live=live, **how))
             print_message(f"{part.key}: {_line(listed[-1])}")
     index = Index(
         version=__version__,
@@ -130,10 +134,10 @@ def _listed(part: CataloguedReport, out: Path, *, live: bool, **how: Any) -> Lis
 
 
 def _simulated(
-    part: CataloguedReport, folder: Path, page: str, *, full: bool, seed: int, workers: int | None
+    part: CataloguedReport, folder: Path, page: str, *, full: bool, seed: int, **options: Any
 ) -> None:
     wanted = catalogue.prepare(part.paper, scale="full" if full else "quick", seed=seed)
-    made(wanted, page, workers=workers, out=folder, force=True)
+    made(wanted, page, out=folder, force=True, **options)
 
 
 def _closed(part: CataloguedReport, folder: Path, page: str, **_how: Any) -> None:

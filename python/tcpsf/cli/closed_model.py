@@ -63,12 +63,13 @@ def chains(
     """
     if chosen and len(loss) != 1:
         raise TcpsfError(
-            f"cannot show the chains for {len(loss)} loss probabilities",
+            f"`--loss {','.join(f'{each:g}' for each in loss)}`: cannot show the chains for "
+            f"{len(loss)} loss probabilities",
             hint="give one probability with `--chain`: `--loss 0.05`",
         )
     if net:
         raise TcpsfError(
-            "cannot use `--net` with `--chain`",
+            "`--net`: cannot be used with `--chain`",
             hint="omit `--net`: headers do not change the states of a chain",
         )
     found = model_sheets.small_window_chains(loss=loss[0] if chosen else CHAIN_LOSS, **arguments)

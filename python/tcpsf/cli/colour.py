@@ -16,8 +16,16 @@ import click
 LABELS = {"error": "red", "warning": "yellow", "hint": "cyan"}
 """Words at the beginning of a message's line, and their colours."""
 
-VERDICTS = {"does not hold": "red", "holds": "green", "undecided": "yellow"}
-"""Verdicts on claims, and their colours."""
+VERDICTS = {
+    "does not hold": "red",
+    "holds": "green",
+    "undecided": "yellow",
+    "passed": "green",
+    "failed": "red",
+    "not applicable": "yellow",
+    "unreadable": "red",
+}
+"""Verdicts on claims and on scripts, and their colours."""
 
 _LABEL = re.compile(rf"^({'|'.join(LABELS)})(?=: )", re.MULTILINE)
 _VERDICT = re.compile(rf"^({'|'.join(VERDICTS)})(?=  )", re.MULTILINE)

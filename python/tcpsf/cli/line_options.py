@@ -4,8 +4,26 @@ from __future__ import annotations
 
 import click
 
+from tcpsf import _core
 from tcpsf.cli.options import Option, together
-from tcpsf.cli.quantities import NONE, AsText, ByteRate, Bytes, Probability, Seconds
+from tcpsf.cli.quantities import (
+    NONE,
+    AsText,
+    ByteRate,
+    Bytes,
+    Mask,
+    Parts,
+    Probability,
+    QueueLimit,
+    Seconds,
+)
+from tcpsf.cli.readers import (
+    read_bytes_or_packets,
+    read_integer,
+    read_number,
+    read_probability,
+    read_seconds,
+)
 
 LINE_OPTIONS = {
     "from": (
@@ -81,8 +99,32 @@ _CHECKED = {
     "TIME": AsText(Seconds(), also=(NONE,)),
     "P": AsText(Probability(), also=(NONE,)),
 }
-_TYPES = {"path-mtu": AsText(Bytes(least=68, most=65_535), also=(NONE,), converted=True)}
-"""Types by metavariable and by name. The emulator checks options that have several parts."""
+_SEVERAL_PARTS: dict[str, QueueLimit | Mask | Parts] = {
+    "queue": QueueLimit(),
+    "red": Parts(
+        "MIN,MAX[,P]",
+        read_bytes_or_packets,
+        read_bytes_or_packets,
+        read_probability,
+        optional=1,
+        example="`30kB,90kB,0.1` or `5packets,15packets`",
+    ),
+    "codel": Parts("TARGET,TIME", read_seconds, read_seconds, example="`5ms,100ms`"),
+    "balanced": Parts(
+        "LT,UT,GAP", read_probability, read_probability, read_integer, example="`0.4,0.9,25`"
+    ),
+    "loss-linear": Parts(
+        "P@SIZE", read_probability, _core.bytes, example="`0.01@1500B`", separator="@"
+    ),
+    "loss-burst": Parts("P,RUN", read_probability, read_number, example="`0.01,3`"),
+    "loss-mask": Mask(),
+    "reorder": Parts("P,TIME", read_probability, read_seconds, example="`0.01,5ms`"),
+}
+_TYPES = {
+    "path-mtu": AsText(Bytes(least=68, most=65_535), also=(NONE,), converted=True),
+    **{name: AsText(kind, also=(NONE,)) for name, kind in _SEVERAL_PARTS.items()},
+}
+"""Types by metavariable and by name. The emulator checks rules about several parts."""
 
 _TOWARDS = {"down": "towards COMMAND", "up": "from COMMAND outwards"}
 

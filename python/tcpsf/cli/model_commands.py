@@ -24,7 +24,7 @@ from tcpsf.cli.quantities import (
     Seconds,
     SizeList,
 )
-from tcpsf.cli.usage import typed
+from tcpsf.cli.usage import typed, value_of
 from tcpsf.errors import ModelError, TcpsfError
 
 
@@ -95,6 +95,9 @@ def _losses(default: str) -> Callable[..., Any]:
     )
 
 
+ARGUMENT = re.compile(r"(?P<operation>cannot compute [\w.]+): `(?P<name>\w+)` (?P<problem>.+)")
+"""Message of a `ModelError` about one argument."""
+
 LEAST_WINDOW, MOST_WINDOW = 2, 64
 """Limits of the window in segments, for which the loss patterns are enumerated."""
 
@@ -130,20 +133,27 @@ def _show(sheet: str, arguments: Mapping[str, Any]) -> None:
 
 @contextlib.contextmanager
 def _naming_options() -> Iterator[None]:
-    """Convert the names of arguments in the error of a model to the names of the options."""
+    """Convert the names of arguments in the error of a model to the options as they were typed.
+
+    The error begins with the option and its value: "`--rtt 0s`: cannot compute …".
+    """
     try:
         yield
     except ModelError as error:
         context = click.get_current_context()
-        names = {
-            f"`{option.name}`": f"`{typed(option, context)}`" for option in context.command.params
-        }
+        options = {str(option.name): option for option in context.command.params}
+        names = {f"`{name}`": f"`{typed(each, context)}`" for name, each in options.items()}
 
         def with_options(text: str) -> str:
             return re.sub(r"`\w+`", lambda found: names.get(found[0], found[0]), text)
 
+        message = str(error)
+        found = ARGUMENT.fullmatch(message)
+        if found is not None and (option := options.get(found["name"])) is not None:
+            place = f"{typed(option, context)} {value_of(option, context)}"
+            message = f"`{place}`: {found['operation']}: the value {found['problem']}"
         hint = None if error.hint is None else with_options(error.hint)
-        raise TcpsfError(with_options(str(error)), hint=hint) from None
+        raise TcpsfError(with_options(message), hint=hint) from None
 
 
 def _line() -> str:

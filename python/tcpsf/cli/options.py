@@ -50,6 +50,15 @@ def runs(default: int, text: str) -> Option:
     )
 
 
+def store(default: str) -> Option:
+    """Make the option for the store of the runs; ``default`` describes the usual one."""
+    return click.option(
+        "--store",
+        metavar="DIR|URL",
+        help=f"Folder or fsspec URL of the runs.  [default: {default}]",
+    )
+
+
 settings = click.option(
     "--set",
     "settings",

@@ -123,11 +123,14 @@ class Workshop:
         return self._target / self.RUNS_FOLDER
 
     @contextlib.contextmanager
-    def work(self, kind: str, count: int) -> Iterator[Callable[[int], None]]:
+    def work(
+        self, kind: str, count: int, *, kept: str | None = None
+    ) -> Iterator[Callable[[int], None]]:
         """Report errors and an interruption of a block that does ``count`` pieces of work.
 
-        ``kind`` names the pieces, for example ``"runs"``. Yields a function to call with the number
-        of pieces that an earlier attempt has finished.
+        ``kind`` names the pieces, for example ``"runs"``. They are kept in ``kept`` or, by default,
+        in this folder. Yields a function to call with the number of pieces that an earlier attempt
+        has finished.
         """
         from tcpsf import text  # loads the statistics, which `--help` does not need
 
@@ -142,7 +145,7 @@ class Workshop:
                     yield found
         except KeyboardInterrupt:
             print_message(
-                f"finished {kind} are kept in `{self._target}`; "
+                f"finished {kind} are kept in `{kept or self._target}`; "
                 "run the same command again to continue"
             )
             raise

@@ -1,12 +1,14 @@
 """`tcpsf reproduce PAPER`: a whole evaluation in a folder.
 
-An interrupted command leaves its finished runs in the folder, and the next one continues from them.
+An interrupted command leaves its finished runs in the folder, or in the store of `--store`, and the
+next one continues from them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json as json_format
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,7 +26,8 @@ from tcpsf.reproduce import short_flows as short_flows_paper
 from tcpsf.reproduce import smart_framing as smart_framing_papers
 from tcpsf.reproduce.smart_framing.exhibit_parts import Readings
 from tcpsf.runs import checked_seed
-from tcpsf.store import Store
+from tcpsf.storage import Storage, open_storage
+from tcpsf.store import RUNS, Store
 
 DATA = "data"
 """Name of the folder with the Parquet files."""
@@ -72,32 +75,60 @@ def _scale(full: bool) -> Literal["quick", "full"]:
 
 
 def _command(
-    wanted: Evaluation, name: str, *, workers: int | None, json: bool, out: Path, force: bool
+    wanted: Evaluation,
+    name: str,
+    *,
+    workers: int | None,
+    json: bool,
+    out: Path,
+    store: str | None,
+    force: bool,
 ) -> None:
     """Make the report, print its findings and write it; ``name`` is the file name of the page."""
-    report = made(wanted, name, workers=workers, out=out, force=force)
+    storage = None if store is None else open_storage(store)
+    report = made(wanted, name, workers=workers, out=out, storage=storage, force=force)
     print_result(
         json_format.dumps(report.to_dict(), indent=2) if json else colour.results(as_text(report))
     )
     print_message(f"\nThe report: {(out / name).resolve().as_uri()}")
 
 
-def made(wanted: Evaluation, name: str, *, workers: int | None, out: Path, force: bool) -> Report:
-    """Make the report, write it to ``out`` and return it; ``name`` is the page's file name."""
+def made(
+    wanted: Evaluation,
+    name: str,
+    *,
+    workers: int | None,
+    out: Path,
+    storage: Storage | None,
+    force: bool,
+) -> Report:
+    """Make the report, write it to ``out`` and return it; ``name`` is the page's file name.
+
+    The runs are kept in ``storage``; ``None`` stands for the folder of the report.
+    """
     for seed in wanted.plan.seeds:
         checked_seed(seed)
     workshop = Workshop(out, replace=force)
-    with workshop.work("runs", len(wanted.plan.runs)) as found, bar("simulating") as progress:
-        report = evaluate(
-            wanted,
-            store=Store(workshop.runs_folder),
-            workers=workers,
-            progress=progress,
-            found=found,
-        )
+    kept = None if storage is None else storage.location
+    with (
+        workshop.work("runs", len(wanted.plan.runs), kept=kept) as found,
+        _store(storage, workshop) as store,
+        bar("simulating") as progress,
+    ):
+        report = evaluate(wanted, store=store, workers=workers, progress=progress, found=found)
     with workshop.results() as folder:
         write(report, folder, name)
     return report
+
+
+@contextlib.contextmanager
+def _store(storage: Storage | None, workshop: Workshop) -> Iterator[Store]:
+    """Yield the store of the runs. In ``storage`` it is the one that studies use."""
+    if storage is None:
+        yield Store(workshop.runs_folder)
+        return
+    with storage.shared(RUNS):
+        yield Store(storage, folder=RUNS)
 
 
 def write(report: Report, folder: Path, name: str) -> None:

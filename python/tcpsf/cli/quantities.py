@@ -7,8 +7,6 @@ number of bytes. A bad value is a `BadValue`, with the option, the value, the pr
 
 from __future__ import annotations
 
-import decimal
-import math
 import re
 from collections.abc import Callable
 from typing import Any, Generic, NoReturn, TypeVar
@@ -16,6 +14,17 @@ from typing import Any, Generic, NoReturn, TypeVar
 import click
 
 from tcpsf import _core
+from tcpsf.cli.readers import (
+    in_range,
+    read_bytes,
+    read_integer,
+    read_limit,
+    read_mask,
+    read_number,
+    read_part,
+    read_probability,
+    read_seconds,
+)
 from tcpsf.errors import nearest
 
 T = TypeVar("T")
@@ -75,7 +84,7 @@ class Seconds(_Quantity[float]):
     name = "time"
 
     def __init__(self) -> None:
-        super().__init__(_seconds, "write it with a unit, such as `20ms`")
+        super().__init__(read_seconds, "write it with a unit, such as `20ms`")
 
 
 class ByteRate(_Quantity[float]):
@@ -97,7 +106,7 @@ class Bytes(_Quantity[int]):
 
     def __init__(self, *, least: int = 0, most: int | None = None) -> None:
         def read(text: str) -> int:
-            return int(_in_range(_bytes(text), text, least, most))
+            return int(in_range(read_bytes(text), text, least, most))
 
         super().__init__(read, "write it as `1.5kB`, or as a number of bytes such as `1500`")
 
@@ -108,7 +117,7 @@ class Probability(_Quantity[float]):
     name = "probability"
 
     def __init__(self) -> None:
-        super().__init__(_probability, "write it as `0.01` or `1%`")
+        super().__init__(read_probability, "write it as `0.01` or `1%`")
 
 
 class Count(_Quantity[int]):
@@ -118,7 +127,7 @@ class Count(_Quantity[int]):
 
     def __init__(self, *, least: int = 0, most: int | None = None) -> None:
         def read(text: str) -> int:
-            return int(_in_range(_integer(text), text, least, most))
+            return int(in_range(read_integer(text), text, least, most))
 
         super().__init__(read, f"give an integer {_range(least, most)}")
 
@@ -130,7 +139,7 @@ class Number(_Quantity[float]):
 
     def __init__(self, *, least: float | None = None, most: float | None = None) -> None:
         def read(text: str) -> float:
-            return _in_range(_number(text), text, least, most)
+            return in_range(read_number(text), text, least, most)
 
         super().__init__(read, f"give a number {_range(least, most)}".rstrip())
 
@@ -141,7 +150,53 @@ class OneOfParts(_Quantity[tuple[int, int]]):
     name = "part"
 
     def __init__(self) -> None:
-        super().__init__(_part, "the parts of a whole in eight are `1/8` to `8/8`")
+        super().__init__(read_part, "the parts of a whole in eight are `1/8` to `8/8`")
+
+
+class Parts(_Quantity[tuple[Any, ...]]):
+    """Several quantities in one value, such as 30kB,90kB,0.1.
+
+    ``form`` is the value's form in the help text, and ``kinds`` read its parts. The last
+    ``optional`` parts may be missing.
+    """
+
+    name = "parts"
+
+    def __init__(
+        self,
+        form: str,
+        *kinds: Callable[[str], Any],
+        example: str,
+        optional: int = 0,
+        separator: str = ",",
+    ) -> None:
+        def read(text: str) -> tuple[Any, ...]:
+            words = [word.strip() for word in text.split(separator)]
+            if not len(kinds) - optional <= len(words) <= len(kinds):
+                raise ValueError(f"`{text}` is not of the form {form}")
+            return tuple(kind(word) for kind, word in zip(kinds, words, strict=False))
+
+        super().__init__(read, f"write it as {example}")
+
+
+class QueueLimit(_Quantity[int]):
+    """A limit of a queue: 150kB, 100packets, or 150kB/256B."""
+
+    name = "limit"
+
+    def __init__(self) -> None:
+        super().__init__(
+            read_limit, "write it as `150kB`, `100packets`, or in chunks as `150kB/256B`"
+        )
+
+
+class Mask(_Quantity[tuple[bool, ...]]):
+    """Decisions such as 1,0,0: 1 is yes, and 0 is no."""
+
+    name = "mask"
+
+    def __init__(self) -> None:
+        super().__init__(read_mask, "write it as `1,0,0,1`")
 
 
 class AsText(_Type[str]):
@@ -221,7 +276,7 @@ class Probabilities(_List):
     name = "probabilities"
 
     def __init__(self) -> None:
-        super().__init__(_probability, "0.01,5%")
+        super().__init__(read_probability, "0.01,5%")
 
 
 class SizeList(_List):
@@ -230,7 +285,7 @@ class SizeList(_List):
     name = "sizes"
 
     def __init__(self) -> None:
-        super().__init__(_bytes, "1000,10kB")
+        super().__init__(read_bytes, "1000,10kB")
 
 
 class CountList(_List):
@@ -243,7 +298,7 @@ class CountList(_List):
         super().__init__(self._integer, "4,8` or `4:16", empty=empty)
 
     def _integer(self, word: str) -> int:
-        return int(_in_range(_integer(word), word, self._least, self._most))
+        return int(in_range(read_integer(word), word, self._least, self._most))
 
     def _several(self, word: str) -> tuple[Any, ...]:
         if (spread := re.fullmatch(r"(\d+):(\d+)", word)) is None:
@@ -256,61 +311,3 @@ def _range(least: float | None, most: float | None) -> str:
     if most is None:
         return "" if least is None else f"of at least {least:g}"
     return f"from {least} to {most}" if least is not None else f"of at most {most:g}"
-
-
-def _in_range(value: float, text: str, least: float | None, most: float | None) -> float:
-    if (least is not None and value < least) or (most is not None and value > most):
-        if most is None:
-            raise ValueError(f"`{text}` is below {least}")
-        raise ValueError(f"`{text}` is not in the range {least} to {most}")
-    return value
-
-
-def _seconds(text: str) -> float:
-    return _core.nanoseconds(text) / 1e9
-
-
-def _integer(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"`{text}` is not an integer") from None
-
-
-def _number(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise ValueError(f"`{text}` is not a number")
-    return number
-
-
-def _bytes(text: str) -> int:
-    try:
-        number = _number(text)
-    except ValueError:
-        return _core.bytes(text)
-    if number < 0 or not number.is_integer():
-        raise ValueError(f"`{text}` is not a whole number of bytes")
-    return int(number)
-
-
-def _probability(text: str) -> float:
-    word = text.strip()
-    try:
-        share = decimal.Decimal(word.removesuffix("%"))
-        number = float(share / 100 if word.endswith("%") else share)
-    except (ArithmeticError, ValueError):
-        raise ValueError(f"`{text}` is not a probability") from None
-    if not 0 <= number <= 1:
-        raise ValueError(f"`{text}` is not a probability: it must lie between 0 and 1")
-    return number
-
-
-def _part(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text.strip())
-    if found is None or not 1 <= int(found[1]) <= int(found[2]):
-        raise ValueError(f"`{text}` is not one of several parts such as 3/8")
-    return int(found[1]), int(found[2])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import click
@@ -18,9 +18,11 @@ from tcpsf.cli.options import (
     scale,
     seed,
     settings,
+    store,
     workers,
 )
-from tcpsf.cli.quantities import Count, Number, OneOf
+from tcpsf.cli.quantities import BadValue, Count, Number, OneOf
+from tcpsf.errors import TcpsfError
 
 
 @click.group(cls=InOrder)
@@ -28,13 +30,28 @@ def reproduce() -> None:
     """Reproduce a paper's tables and figures and compare them with the published values."""
 
 
-def _words(
-    _context: click.Context, _option: click.Parameter, texts: tuple[str, ...]
-) -> tuple[str, ...]:
+def _words(texts: tuple[str, ...]) -> tuple[str, ...]:
     words = tuple(word.strip() for text in texts for word in text.split(","))
     if not all(words):
         raise click.BadParameter("a key is empty")
     return words
+
+
+def _checked(check: Callable[[Sequence[str]], object]) -> Callable[..., tuple[str, ...]]:
+    """Make the callback of an option for keys, which ``check`` refuses with `TcpsfError`."""
+
+    def callback(
+        context: click.Context, option: click.Parameter, texts: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        words = _words(texts)
+        try:
+            if words:
+                check(words)
+        except TcpsfError as error:
+            raise BadValue(",".join(texts), str(error), error.hint or "", option, context) from None
+        return words
+
+    return callback
 
 
 class _Keys(click.Option):
@@ -56,7 +73,21 @@ class _Keys(click.Option):
 def _only(paper: str) -> Option:
     """Make the option `--only`, which chooses figures and tables of a paper."""
     of_paper = type("_KeysOfPaper", (_Keys,), {"paper": paper})
-    return click.option("--only", cls=of_paper, metavar="KEY,...", multiple=True, callback=_words)
+
+    def check(words: Sequence[str]) -> None:
+        from tcpsf.reproduce.catalogue import exhibits
+
+        exhibits(paper, only=words)
+
+    return click.option(
+        "--only", cls=of_paper, metavar="KEY,...", multiple=True, callback=_checked(check)
+    )
+
+
+def _check_papers(words: Sequence[str]) -> None:
+    from tcpsf.reproduce.catalogue import papers
+
+    papers(words)
 
 
 def _report(name: str) -> Option:
@@ -67,9 +98,12 @@ def _report(name: str) -> Option:
         metavar="DIR",
         default=f"tcpsf-{name}",
         show_default=True,
-        help="Folder for the report. Finished runs are kept there, and an interrupted command "
-        "continues from them when it is repeated.",
+        help="Folder for the report. Without --store, finished runs are kept there, and an "
+        "interrupted command continues from them when it is repeated.",
     )
+
+
+_store = store("the folder of --out")
 
 
 _smart_framing_readings = readings(
@@ -86,6 +120,7 @@ _smart_framing_readings = readings(
 @workers
 @as_json
 @_report("smart-framing")
+@_store
 @force()
 @click.pass_context
 def smart_framing(context: click.Context, /, **arguments: Any) -> None:
@@ -139,7 +174,7 @@ def table_1(**arguments: Any) -> None:
     "--only",
     metavar="PAPER,...",
     multiple=True,
-    callback=_words,
+    callback=_checked(_check_papers),
     help="Only these papers: smart-framing, santa-cruz, packet-discard, short-flows.",
 )
 @click.option(
@@ -152,6 +187,7 @@ def table_1(**arguments: Any) -> None:
 @workers
 @as_json
 @_report("all")
+@_store
 @force()
 def everything(**arguments: Any) -> None:
     """Reproduce every figure and table of every paper, and write an index of them.
@@ -175,6 +211,7 @@ def everything(**arguments: Any) -> None:
 @workers
 @as_json
 @_report("packet-discard")
+@_store
 @force()
 def packet_discard(**arguments: Any) -> None:
     """Balanced packet discard (Cohen, Hamo, 2001).
@@ -198,6 +235,7 @@ def packet_discard(**arguments: Any) -> None:
 @workers
 @as_json
 @_report("santa-cruz")
+@_store
 @force()
 def santa_cruz(**arguments: Any) -> None:
     """TCP Santa Cruz (Parsa, Garcia-Luna-Aceves, 1999), with Vegas and Reno.
@@ -343,6 +381,7 @@ def table_3(**arguments: Any) -> None:
 @workers
 @as_json
 @_report("short-flows")
+@_store
 @force()
 @click.pass_context
 def short_flows(context: click.Context, /, **arguments: Any) -> None:

@@ -14,20 +14,16 @@ from tcpsf.cli.options import (
     force,
     out,
     settings,
+    store,
     together,
     workers,
 )
-from tcpsf.cli.quantities import Count, OneOfParts
+from tcpsf.cli.quantities import BadValue, Count, OneOfParts
+from tcpsf.errors import suggestion
 
 SUFFIX = ".toml"
 
 _file = click.argument("file", type=FOLDER, metavar="STUDY.toml")
-
-_store = click.option(
-    "--store",
-    metavar="DIR|URL",
-    help="Folder or fsspec URL of the runs.  [default: STUDY.store beside the study]",
-)
 
 _runs = click.option(
     "--runs",
@@ -36,18 +32,36 @@ _runs = click.option(
     help="Number of runs of each point, instead of the study's number or stopping rule.",
 )
 
+
+def _known_measures(
+    context: click.Context, option: click.Parameter, keys: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Refuse unknown measures before a run is simulated."""
+    if not keys:
+        return keys
+    from tcpsf.measurements import MEASURES  # loads the statistics, which `--help` does not need
+
+    known = [measure.key for measure in MEASURES]
+    for key in keys:
+        if key not in known:
+            hint = suggestion(key, known, "measures")
+            raise BadValue(key, f"unknown measure `{key}`", hint, option, context)
+    return keys
+
+
 _measures = click.option(
     "--measure",
     "measures",
     metavar="KEY",
     multiple=True,
+    callback=_known_measures,
     help="Print this measure, such as p99_s. May be given several times.  [default: the study's]",
 )
 
 
 def _study_options() -> Option:
     """Make the options that define the study and its store."""
-    return together(_file, _store, _runs, settings)
+    return together(_file, store("STUDY.store beside the study"), _runs, settings)
 
 
 class _RunByDefault(InOrder):

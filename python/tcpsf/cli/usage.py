@@ -52,6 +52,18 @@ def typed(parameter: click.Parameter, context: click.Context | None) -> str:
     return next((word for word in reversed(given) if word in names), names[0])
 
 
+def value_of(parameter: click.Parameter, context: click.Context) -> str:
+    """Return the value of an option as it was typed, or its default."""
+    words = context.meta.get(WORDS, ())
+    names = [*parameter.opts, *parameter.secondary_opts]
+    found = str(parameter.default)
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        name, equals, value = word.partition("=")
+        if name in names:
+            found = value if equals else following
+    return found
+
+
 def _place(error: click.BadParameter, value: str | None = None) -> str:
     """Return the option, with its value if that is known, in backticks."""
     if error.param is None:

@@ -156,10 +156,12 @@ def has_simulations(paper: str) -> bool:
     return importlib.util.find_spec(f"{_package(paper)}.contents") is not None
 
 
-def prepare(paper: str, *, scale: Any = "quick", seed: int = 1) -> Evaluation:
+def prepare(
+    paper: str, *, scale: Any = "quick", seed: int = 1, only: Sequence[str] = ()
+) -> Evaluation:
     """Return the inputs of the paper's simulated report; see ``prepare`` of its package."""
     wanted: Evaluation = importlib.import_module(f"{_package(paper)}.contents").prepare(
-        scale=scale, seed=seed
+        scale=scale, seed=seed, only=only
     )
     return wanted
 
@@ -170,11 +172,14 @@ def scales(paper: str) -> Mapping[str, Scale]:
     return found
 
 
-def exhibits(paper: str) -> tuple[Exhibit, ...]:
-    """Return the exhibits of the paper's simulated report, without planning its runs."""
+def exhibits(paper: str, *, only: Sequence[str] = ()) -> tuple[Exhibit, ...]:
+    """Return the exhibits of the paper's simulated report, without planning its runs.
+
+    Raises `TcpsfError` for an unknown key in ``only``.
+    """
     if not has_simulations(paper):
         return ()
-    return prepare(paper, scale=replace(scales(paper)["quick"], runs=0)).exhibits
+    return prepare(paper, scale=replace(scales(paper)["quick"], runs=0), only=only).exhibits
 
 
 def keys(paper: str) -> tuple[str, ...]:

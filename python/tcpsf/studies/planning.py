@@ -16,10 +16,9 @@ from tcpsf.errors import StudyError
 from tcpsf.finished import build, digest
 from tcpsf.scenario import Scenario
 from tcpsf.storage import Storage
-from tcpsf.store import RunKey, Store, point_of
+from tcpsf.store import RUNS, RunKey, Store, point_of
 from tcpsf.studies.definition import Study
 from tcpsf.studies.points import StudyPoint, Value, points_of, scenario_at
-from tcpsf.studies.study_fold import RUNS
 
 if TYPE_CHECKING:
     import polars as pl

@@ -25,11 +25,11 @@ from tcpsf.runs import Progress, results_of
 from tcpsf.scenario import Scenario
 from tcpsf.stats import CONFIDENCE, Estimate
 from tcpsf.storage import Storage
-from tcpsf.store import RunKey
+from tcpsf.store import RUNS, RunKey
 from tcpsf.studies.definition import StoppingRule, Study
 from tcpsf.studies.planning import Cell, StudyPlan, run_store
 from tcpsf.studies.points import StudyPoint
-from tcpsf.studies.study_fold import ROWS, RUNS
+from tcpsf.studies.study_fold import ROWS
 from tcpsf.studies.tasks import TaskExecutor, job, run_tasks
 from tcpsf.summary import RunSummary
 

@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING
 
 from tcpsf.result import Batch, Provenance
 from tcpsf.storage import Storage
-from tcpsf.store import RunKey, Store, StoringFold
+from tcpsf.store import RUNS, RunKey, Store, StoringFold
 from tcpsf.summary import RunSummary
 
 if TYPE_CHECKING:
     import polars as pl
-
-RUNS = "runs"
-"""Folder of the store with one file for each run."""
 
 ROWS = "rows"
 """Folder of the store with the rows of flows of each run, if a study keeps them."""

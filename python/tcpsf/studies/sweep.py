@@ -10,10 +10,11 @@ from typing import Any
 from tcpsf.errors import StudyError
 from tcpsf.runs import Progress
 from tcpsf.storage import Storage, open_storage
+from tcpsf.store import RUNS
 from tcpsf.studies.definition import Study
 from tcpsf.studies.planning import StudyPlan, has_plan, plan_study, write_plan
 from tcpsf.studies.running import WHOLE, Shard, StudyRuns, half_width, simulate_missing
-from tcpsf.studies.study_fold import ROWS, RUNS
+from tcpsf.studies.study_fold import ROWS
 from tcpsf.studies.study_results import (
     ResultRows,
     StudyResults,

@@ -1,0 +1,98 @@
+"""Readers of the values of options: each converts text, or raises `ValueError` with the problem."""
+
+from __future__ import annotations
+
+import decimal
+import math
+import re
+
+from tcpsf import _core
+
+
+def in_range(value: float, text: str, least: float | None, most: float | None) -> float:
+    """Return a value, or raise `ValueError` if it is out of range."""
+    if (least is not None and value < least) or (most is not None and value > most):
+        if most is None:
+            raise ValueError(f"`{text}` is below {least}")
+        raise ValueError(f"`{text}` is not in the range {least} to {most}")
+    return value
+
+
+def read_seconds(text: str) -> float:
+    """Read a time such as 200ms, in seconds."""
+    return _core.nanoseconds(text) / 1e9
+
+
+def read_integer(text: str) -> int:
+    """Read an integer."""
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"`{text}` is not an integer") from None
+
+
+def read_number(text: str) -> float:
+    """Read a finite number."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"`{text}` is not a number")
+    return number
+
+
+def read_bytes(text: str) -> int:
+    """Read a size such as 10kB, or a number of bytes."""
+    try:
+        number = read_number(text)
+    except ValueError:
+        return _core.bytes(text)
+    if number < 0 or not number.is_integer():
+        raise ValueError(f"`{text}` is not a whole number of bytes")
+    return int(number)
+
+
+def read_probability(text: str) -> float:
+    """Read a probability such as 0.01 or 1%."""
+    word = text.strip()
+    try:
+        share = decimal.Decimal(word.removesuffix("%"))
+        number = float(share / 100 if word.endswith("%") else share)
+    except (ArithmeticError, ValueError):
+        raise ValueError(f"`{text}` is not a probability") from None
+    if not 0 <= number <= 1:
+        raise ValueError(f"`{text}` is not a probability: it must lie between 0 and 1")
+    return number
+
+
+def read_part(text: str) -> tuple[int, int]:
+    """Read a part of several equal ones, such as 3/8."""
+    found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text.strip())
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise ValueError(f"`{text}` is not one of several parts such as 3/8")
+    return int(found[1]), int(found[2])
+
+
+def read_bytes_or_packets(text: str) -> int:
+    """Read a size with a unit such as 150kB, or a number of packets such as 100packets."""
+    packets = re.fullmatch(r"(\d+)\s*packets?", text.strip())
+    return int(packets[1]) if packets else _core.bytes(text)
+
+
+def read_limit(text: str) -> int:
+    """Read a limit of a queue: 150kB, 100packets, or 150kB/256B for chunks of 256 bytes."""
+    size, chunked, chunk = text.partition("/")
+    if chunked:
+        _core.bytes(chunk)
+        return _core.bytes(size)
+    return read_bytes_or_packets(text)
+
+
+def read_mask(text: str) -> tuple[bool, ...]:
+    """Read decisions such as 1,0,0: 1 is yes, and 0 is no."""
+    words = [word.strip() for word in text.split(",")]
+    for word in words:
+        if word not in ("0", "1"):
+            raise ValueError(f"`{word}` is neither 0 nor 1")
+    return tuple(word == "1" for word in words)
