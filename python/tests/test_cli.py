@@ -57,6 +57,7 @@ def schema(name: str) -> Any:
         ["reproduce", "short-flows", "live"],
         ["model"],
         ["model", "smart-framing"],
+        ["drill"],
         ["model", "short-flow"],
         ["model", "packet-discard"],
         ["model", "best-framing"],

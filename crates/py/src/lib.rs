@@ -1,5 +1,6 @@
 //! The Python module `tcpsf._core`: simulations driven in steps, with tables through the Arrow C
-//! stream interface; commands behind an emulated link; a host that serves files or relays; an HTTP client.
+//! stream interface; commands behind an emulated link; a host that serves files or relays; an HTTP
+//! client; and a player for scripts. This crate only converts; the Python package around it is the
 //! user interface.
 
 mod emulation;
@@ -9,6 +10,7 @@ mod host;
 mod models;
 mod quantity;
 mod schema;
+mod script;
 mod simulation;
 mod table;
 
@@ -33,6 +35,7 @@ mod _core {
     #[pymodule_export]
     use super::schema::{profiles, scenario_schema};
     #[pymodule_export]
+    use super::script::{drill_profiles, play_script};
     #[pymodule_export]
     use super::simulation::Simulation;
     #[pymodule_export]

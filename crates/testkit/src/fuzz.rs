@@ -2,4 +2,5 @@
 //! panics on an error. Tests replay the seeds of each target through the same function.
 
 pub mod connection;
+pub mod drill;
 pub mod ip;

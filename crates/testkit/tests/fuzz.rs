@@ -26,6 +26,11 @@ fn connections() {
 }
 
 #[test]
+fn scripts() {
+    replay("drill", testkit::fuzz::drill::run_bytes);
+}
+
+#[test]
 fn packets() {
     replay("ip", testkit::fuzz::ip::run);
 }

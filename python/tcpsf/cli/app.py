@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from tcpsf.cli.drill_command import drill
 from tcpsf.cli.line_options import line_options
 from tcpsf.cli.model_commands import model
 from tcpsf.cli.options import (
@@ -38,6 +39,7 @@ SCHEMAS = (
     "study-status",
     "link",
     "fetch",
+    "drill",
     "evaluation",
     "index",
     "table-1",
@@ -407,8 +409,8 @@ def schema(name: str) -> None:
     Editors check and complete a scenario with it: save it beside the file, and begin the file with
     `#:schema scenario.schema.json` (Taplo, Even Better TOML).
 
-    NAME is scenario, or the output's: sim, link, fetch, evaluation (reproduce), index (reproduce
-    all), table-1, model, model-report or chain (model smart-framing --chain).
+    NAME is scenario, or the output's: sim, link, fetch, drill, evaluation (reproduce), index
+    (reproduce all), table-1, model, model-report or chain (model smart-framing --chain).
 
     For example: tcpsf schema > scenario.schema.json
     """
@@ -417,5 +419,6 @@ def schema(name: str) -> None:
     schema(name=name)
 
 
+app.add_command(drill)
 app.add_command(reproduce)
 app.add_command(model)
