@@ -10,12 +10,14 @@
 mod cubic;
 mod hystart;
 mod hystart_pp;
+mod pacing;
 mod reno;
 mod slow_start;
 mod usage;
 mod window;
 
 pub use cubic::{Cubic, CubicConfig};
+pub use pacing::{Pacing, RateFacts};
 pub use reno::PacketReno;
 pub use slow_start::SlowStartExit;
 pub use usage::{SendFacts, Validation, WindowUsage};

@@ -99,13 +99,15 @@ pub struct RackOptions {
     pub frto: bool,
     /// Undo of spurious reductions by timestamps (RFC 3522) and DSACKs (RFC 3708).
     pub undo: bool,
+    /// Pacing at the rate that Linux computes from the window.
+    pub pacing: bool,
 }
 
 impl RackOptions {
-    /// All parts, as in Linux.
-    pub const LINUX: Self = Self { tlp: true, prr: true, frto: true, undo: true };
+    /// All parts that Linux has without the queueing discipline `fq`.
+    pub const LINUX: Self = Self { tlp: true, prr: true, frto: true, undo: true, pacing: false };
     /// RACK, F-RTO and undo, without the parts that a sender name lists.
-    pub const ALONE: Self = Self { tlp: false, prr: false, frto: true, undo: true };
+    pub const ALONE: Self = Self { tlp: false, prr: false, frto: true, undo: true, pacing: false };
 }
 
 /// Name and parameters of a segmenter.

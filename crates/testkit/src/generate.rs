@@ -43,7 +43,7 @@ fn millis(range: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {
 prop_compose! {
     /// Any sender policy.
     pub fn sender()(
-        control in select(vec!["tahoe", "reno", "reno+newreno", "reno+sack", "reno+sack1", "reno+fack", "reno+ackwindow", "vegas", "vegas+newreno", "vegas+sack", "vegas+fack", "santa-cruz", "fixed(n=6)+sack", "reno+rack", "cubic(hystart=rfc9406)+rack+tlp", "reno+rack(undo=off)+prr", "cubic+rack+tlp+prr"]),
+        control in select(vec!["tahoe", "reno", "reno+newreno", "reno+sack", "reno+sack1", "reno+fack", "reno+ackwindow", "vegas", "vegas+newreno", "vegas+sack", "vegas+fack", "santa-cruz", "fixed(n=6)+sack", "reno+rack", "cubic(hystart=rfc9406)+rack+tlp", "reno+rack(undo=off)+prr", "cubic+rack+tlp+prr", "cubic+rack+tlp+prr+pacing"]),
         limited_transmit in any::<bool>(),
         early in select(vec!["", "", "+er", "+er-bytes"]),
         byte_counting in any::<bool>(),

@@ -3,7 +3,7 @@
 //! ```text
 //! <congestion>[+newreno|+sack|+sack1|+fack|+ackwindow][+lt][+er|+er-bytes][+abc]
 //!     / <segmenter> / iw=<window>[, lw=N]
-//! <reno|cubic>+rack[+tlp][+prr] / <segmenter> / iw=<window>
+//! <reno|cubic>+rack[+tlp][+prr][+pacing] / <segmenter> / iw=<window>
 //! linux[ / <segmenter> / iw=<window>]
 //!
 //! reno+sack / fs(n=4) / iw=1
@@ -35,7 +35,7 @@ pub struct ParseSenderError {
 
 impl ParseSenderError {
     /// Grammar and example of a sender name, for a hint.
-    pub const EXAMPLE: &str = "a sender is `linux`, `<cubic|reno>+rack[+tlp][+prr] / …`, or `<tahoe|reno|vegas|santa-cruz|fixed(n=N)>[+newreno|+sack|+sack1|+fack|+ackwindow][+lt][+er|+er-bytes][+abc] / <full|fs(n=4)|vs(n=4)> / iw=<1…10>`, \
+    pub const EXAMPLE: &str = "a sender is `linux`, `<cubic|reno>+rack[+tlp][+prr][+pacing] / …`, or `<tahoe|reno|vegas|santa-cruz|fixed(n=N)>[+newreno|+sack|+sack1|+fack|+ackwindow][+lt][+er|+er-bytes][+abc] / <full|fs(n=4)|vs(n=4)> / iw=<1…10>`, \
          e.g. `reno+sack / fs(n=4) / iw=1`";
 }
 

@@ -38,7 +38,7 @@ impl Connection {
     /// Applies the deadline of the packet sender.
     pub(crate) fn take_packet_timer(&mut self) {
         if let Some(packets) = self.snd.special.packets() {
-            self.timers.retransmit = packets.timer.deadline();
+            self.timers.retransmit = packets.deadline();
         }
     }
 

@@ -46,7 +46,7 @@ impl Sender {
         let sample =
             timed.map(|(_, at)| now.since(at)).filter(|_| self.statistics.syn_timeouts == 0);
         if let Some(packets) = self.special.packets_mut() {
-            packets.handshake_done(sample, self.una, self.nxt, now);
+            packets.handshake_done(sample, self.smss, self.una, self.nxt, now);
         }
         match sample {
             Some(rtt) => self.rtt.sample(rtt, &config.rto),

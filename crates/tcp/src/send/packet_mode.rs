@@ -156,6 +156,7 @@ impl Sender {
         stamp: u32,
         config: &Config,
     ) -> Option<NewPacket> {
+        self.special.packets_mut()?.waits_for_pacing = false;
         if !self.may_add_segment(&self.view()) && self.network_segments() > 0 {
             // The segmenter limits the number of segments in flight, except for a probe.
             let (packets, half) = self.packet_half(now)?;
@@ -173,7 +174,7 @@ impl Sender {
                     return Some(self.send_again(segment.range(), probe, now, stamp));
                 }
                 Next::ForcedNewData(force) => {
-                    if let Ok(packet) = self.new_packet(force, config) {
+                    if let Ok(packet) = self.new_packet(force, config, now) {
                         return Some(self.send_new(packet, now));
                     }
                     let (packets, mut half) = self.packet_half(now)?;
@@ -192,7 +193,7 @@ impl Sender {
             // RFC 5681 §4.1. Linux asks when the application writes.
             packets.restart_if_idle(now);
         }
-        let result = self.new_packet(Force::Nothing, config);
+        let result = self.new_packet(Force::Nothing, config, now);
         match result {
             Ok(packet) => Some(self.send_new(packet, now)),
             Err(hold) => {
@@ -212,7 +213,12 @@ impl Sender {
     }
 
     /// Returns the segment of new data that may be sent, without the rules that `force` names.
-    fn new_packet(&mut self, force: Force, config: &Config) -> Result<NewPacket, Hold> {
+    fn new_packet(
+        &mut self,
+        force: Force,
+        config: &Config,
+        now: Instant,
+    ) -> Result<NewPacket, Hold> {
         let view = self.view();
         let (mss_c, may_add) = (self.mss_c_at(&view), self.may_add_segment(&view));
         let left = self.data_end.distance_from(self.nxt);
@@ -220,10 +226,11 @@ impl Sender {
         let usable = (una + self.wnd).distance_from(nxt);
         let usable = if (una + self.wnd).before(nxt) { 0 } else { usable };
         let idle = self.board.is_empty();
-        let Some((packets, half)) = self.packet_half(Instant::ZERO) else {
+        let Some((packets, half)) = self.packet_half(now) else {
             return Err(Hold::Quiet);
         };
-        if half.unsent == 0 {
+        let probes = matches!(force, Force::Probe | Force::Window);
+        if half.unsent == 0 || !probes && !packets.pacing_allows(now) {
             return Err(Hold::Quiet);
         }
         let record_end = packets.writes.record_end_after(nxt);
@@ -237,7 +244,6 @@ impl Sender {
             payload = payload.min(usable);
             fin = false;
         }
-        let probes = matches!(force, Force::Probe | Force::Window);
         // Linux sends the segment with the FIN regardless of the congestion window.
         if !probes && (!fin && !packets.has_room(&half) || !may_add && !idle) {
             return Err(Hold::Quiet);
@@ -271,7 +277,7 @@ impl Sender {
             self.small_end = self.nxt;
         }
         if let Some((packets, half)) = self.packet_half(now) {
-            packets.on_sent(&half, was_empty);
+            packets.on_sent(&half, packet.len, was_empty);
         }
         packet
     }

@@ -10,7 +10,7 @@
 
 use policy::congestion::MAX_WINDOW;
 use policy::loss::{Rack, RackFacts, Reordering, Scoreboard, SentSegment, TailLossProbe};
-use policy::packets::{PacketController, PacketWindow, WindowUsage};
+use policy::packets::{Pacing, PacketController, PacketWindow, RateFacts, WindowUsage};
 use policy::recovery::{Prr, Undo};
 use policy::rtt::{LinuxRtoConfig, LinuxRtt};
 use policy::{Feedback, RackOptions};
@@ -76,6 +76,9 @@ pub(crate) struct PacketSender {
     /// Timeouts since the last acknowledgment of new data.
     timeouts: u8,
     pub(crate) timer: timer::Timer,
+    /// Pacing, and whether something waits for it.
+    pacing: Pacing,
+    pub(in crate::send) waits_for_pacing: bool,
     pub(crate) output: output::Output,
     pub(crate) writes: Writes,
     /// Whether unsent data waits with nothing in flight, so that a timer must end the wait.
@@ -168,6 +171,8 @@ impl PacketSender {
             dsacked: 0,
             timeouts: 0,
             timer: timer::Timer::OFF,
+            pacing: Pacing::new(options.pacing),
+            waits_for_pacing: false,
             output: output::Output::default(),
             writes: Writes::default(),
             waits_for_timer: false,
@@ -209,6 +214,7 @@ impl PacketSender {
     pub(super) fn handshake_done(
         &mut self,
         rtt: Option<Duration>,
+        smss: u32,
         una: SeqNum,
         nxt: SeqNum,
         now: Instant,
@@ -217,6 +223,24 @@ impl PacketSender {
             Some(rtt) => self.rtt.sample(rtt, una, nxt, now),
             None => self.rtt.after_syn_timeout(),
         }
+        self.set_pacing_rate(smss, 0);
+    }
+
+    /// Sets the pacing rate for the window and the round-trip time in force.
+    fn set_pacing_rate(&mut self, smss: u32, packets_out: u32) {
+        self.pacing.set_rate(&RateFacts {
+            cwnd: self.window.cwnd,
+            ssthresh: self.window.ssthresh,
+            packets_out,
+            smss,
+            srtt: self.rtt.srtt(),
+        });
+    }
+
+    /// Time at which the timer expires, or at which pacing lets the next packet leave.
+    pub(crate) fn deadline(&self) -> Instant {
+        let deadline = self.timer.deadline();
+        if self.waits_for_pacing { deadline.min(self.pacing.next()) } else { deadline }
     }
 
     /// Number of packets in the network (Linux's `tcp_packets_in_flight`).

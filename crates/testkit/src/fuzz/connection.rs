@@ -13,7 +13,7 @@ use wire::{Control, Ecn, Flags, Mss};
 use crate::hostile::{Claim, Garbage, Number, Start, Stimulus, Victim};
 
 /// Senders without the option of TCP Santa Cruz.
-const SENDERS: [&str; 14] = [
+const SENDERS: [&str; 15] = [
     "reno+sack / full / iw=10",
     "reno+sack / fs(n=4) / iw=1",
     "reno+sack+lt / vs(n=4) / iw=1",
@@ -28,6 +28,7 @@ const SENDERS: [&str; 14] = [
     "cubic+rack+tlp+prr / full / iw=10",
     "reno+rack(frto=off)+tlp / fs(n=4) / iw=2",
     "cubic(hystart=rfc9406)+rack+prr / vs(n=4) / iw=4",
+    "linux+pacing",
 ];
 
 /// Senders with the option of TCP Santa Cruz.

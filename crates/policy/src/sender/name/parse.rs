@@ -12,12 +12,15 @@ use crate::segment::{Alpha, Avoidance, Regime};
 use crate::sender::{Congestion, Framing, InitialWindow, LossResponse, RackOptions, SenderPolicy};
 
 pub(super) fn parse(name: &str) -> Result<SenderPolicy, String> {
-    if name.trim() == "linux" {
-        return Ok(SenderPolicy::LINUX);
-    }
     let parts: Vec<&str> = name.split('/').map(str::trim).collect();
-    let [control, framing, windows] = parts[..] else {
-        return Err(format!("expected three parts separated by slashes, got {}", parts.len()));
+    let (control, framing, windows) = match parts[..] {
+        [control, framing, windows] => (control, framing, windows),
+        // The abbreviation stands for the other parts, too.
+        [control] if after_linux(control).is_some() => (control, "full", "iw=10"),
+        _ => {
+            let count = parts.len();
+            return Err(format!("expected three parts separated by slashes, got {count}"));
+        }
     };
     let mut policy = SenderPolicy { framing: parse_framing(framing)?, ..SenderPolicy::CLASSIC };
     parse_control(control, &mut policy)?;
@@ -25,9 +28,15 @@ pub(super) fn parse(name: &str) -> Result<SenderPolicy, String> {
     Ok(policy)
 }
 
+/// Suffixes of a control that begins with `linux`, which stands for `cubic+rack+tlp+prr`.
+fn after_linux(control: &str) -> Option<&str> {
+    let suffixes = control.strip_prefix("linux")?.trim_start();
+    (suffixes.is_empty() || suffixes.starts_with('+')).then_some(suffixes)
+}
+
 fn parse_control(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
-    let text = if text == "linux" { "cubic+rack+tlp+prr" } else { text };
-    let mut words = text.split('+').map(str::trim);
+    let linux = after_linux(text).map(|suffixes| format!("cubic+rack+tlp+prr{suffixes}"));
+    let mut words = linux.as_deref().unwrap_or(text).split('+').map(str::trim);
     let (congestion, arguments) = call(words.next().unwrap_or_default())?;
     policy.loss = if congestion == "tahoe" { LossResponse::Tahoe } else { LossResponse::Reno };
     policy.congestion = match congestion {
@@ -79,8 +88,8 @@ fn parse_suffix(word: &str, policy: &mut SenderPolicy) -> Result<(), String> {
         "rack" if policy.loss == LossResponse::Reno => {
             policy.loss = LossResponse::Rack(parse_rack(&arguments)?);
         }
-        "tlp" | "prr" if policy.rack().is_some() => add_to_rack(policy, word)?,
-        "tlp" | "prr" => return Err(format!("`+{word}` needs `+rack` before it")),
+        "tlp" | "prr" | "pacing" if policy.rack().is_some() => add_to_rack(policy, word)?,
+        "tlp" | "prr" | "pacing" => return Err(format!("`+{word}` needs `+rack` before it")),
         "newreno" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::NewReno,
         "sack" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Sack,
         "sack1" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Sack1,
@@ -149,7 +158,11 @@ fn parse_rack(arguments: &Arguments<'_>) -> Result<RackOptions, String> {
 /// Switches on a part of RACK that a sender name lists.
 fn add_to_rack(policy: &mut SenderPolicy, word: &str) -> Result<(), String> {
     if let LossResponse::Rack(options) = &mut policy.loss {
-        let part = if word == "tlp" { &mut options.tlp } else { &mut options.prr };
+        let part = match word {
+            "tlp" => &mut options.tlp,
+            "prr" => &mut options.prr,
+            _ => &mut options.pacing,
+        };
         if std::mem::replace(part, true) {
             return Err(format!("`+{word}` occurs twice"));
         }

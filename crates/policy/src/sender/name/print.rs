@@ -73,7 +73,8 @@ impl fmt::Display for RackOptions {
             (false, false) => "(frto=off, undo=off)",
         })?;
         f.write_str(if self.tlp { "+tlp" } else { "" })?;
-        f.write_str(if self.prr { "+prr" } else { "" })
+        f.write_str(if self.prr { "+prr" } else { "" })?;
+        f.write_str(if self.pacing { "+pacing" } else { "" })
     }
 }
 

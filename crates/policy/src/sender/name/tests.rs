@@ -128,7 +128,6 @@ fn senders_of_the_papers_have_names() {
 /// Every combination of a sender that counts packets has a name that reads back.
 #[test]
 fn senders_that_count_packets_have_names() {
-    let flag = [false, true];
     for congestion in [
         Congestion::Reno,
         Congestion::Cubic(SlowStartExit::None),
@@ -136,14 +135,11 @@ fn senders_that_count_packets_have_names() {
         Congestion::Cubic(SlowStartExit::HyStartLateRounds),
         Congestion::Cubic(SlowStartExit::HyStartPlusPlus),
     ] {
-        for (tlp, prr, frto, undo) in
-            flag.into_iter().flat_map(|a| flag.map(|b| (a, b))).flat_map(|(a, b)| {
-                [(a, b, false, false), (a, b, true, false), (a, b, false, true), (a, b, true, true)]
-            })
-        {
+        for bits in 0..32 {
+            let [tlp, prr, frto, undo, pacing] = [1, 2, 4, 8, 16].map(|bit| bits & bit != 0);
             let policy = SenderPolicy {
                 congestion,
-                loss: LossResponse::Rack(RackOptions { tlp, prr, frto, undo }),
+                loss: LossResponse::Rack(RackOptions { tlp, prr, frto, undo, pacing }),
                 ..SenderPolicy::LINUX
             };
             assert_eq!(policy.to_string().parse(), Ok(policy));
@@ -156,6 +152,10 @@ fn senders_that_count_packets_have_names() {
         "linux / fs(n=4) / iw=2".parse::<SenderPolicy>().unwrap().to_string(),
         "cubic+rack+tlp+prr / fs(n=4) / iw=2"
     );
+    assert_eq!(
+        "linux+pacing".parse::<SenderPolicy>().unwrap().to_string(),
+        "cubic+rack+tlp+prr+pacing / full / iw=10"
+    );
 }
 
 #[test]
@@ -167,6 +167,8 @@ fn errors_name_the_wrong_part() {
         ("vegas+rack / full / iw=1", "`+rack` needs `cubic` or `reno`"),
         ("reno+tlp / full / iw=1", "`+tlp` needs `+rack` before it"),
         ("reno+rack+tlp+tlp / full / iw=1", "`+tlp` occurs twice"),
+        ("linuxx", "expected three parts separated by slashes, got 1"),
+        ("linux+bbr", "unknown suffix `+bbr`"),
         ("reno+rack+lt / full / iw=1", "`+rack` cannot be combined with `+lt`, `+er` or `+abc`"),
         (
             "cubic(hystart=x)+rack / full / iw=1",

@@ -105,6 +105,7 @@ impl PacketSender {
         ack: &AckArrival,
     ) -> Option<Repair> {
         self.finish_burst(half);
+        self.waits_for_pacing = false;
         let before = Before {
             una: half.una,
             highest_reported: half.highest_reported(),
@@ -151,6 +152,7 @@ impl PacketSender {
             self.set_timer(half);
         }
         self.control(half, &before, &effects);
+        self.set_pacing_rate(half.smss, half.packets_out());
         event
     }
 
@@ -273,7 +275,6 @@ impl PacketSender {
         }
         self.rtt.estimate(sample, half.una, half.nxt);
         if effects.acked || effects.sacked {
-            let pacing_rate = self.pacing_rate(half.smss);
             self.controller.on_rtt(
                 &mut self.window,
                 &PacketRtt {
@@ -281,21 +282,12 @@ impl PacketSender {
                     rtt: newest.unwrap_or(sample),
                     una: half.una,
                     nxt: half.nxt,
-                    paced: false,
-                    pacing_rate,
+                    paced: self.pacing.paces(),
+                    pacing_rate: self.pacing.rate(),
                 },
             );
         }
         true
-    }
-
-    /// Pacing rate in bytes per second. Linux computes it without pacing, too: twice the window per
-    /// round trip in slow start, 1.2 times the window later.
-    fn pacing_rate(&self, smss: u32) -> u64 {
-        let Some(srtt) = self.rtt.srtt().filter(|srtt| !srtt.is_zero()) else { return 0 };
-        let percent = if self.window.cwnd < self.window.ssthresh / 2 { 200 } else { 120 };
-        let bytes = u128::from(self.window.cwnd) * u128::from(smss) * percent / 100;
-        u64::try_from(bytes * 1_000_000_000 / u128::from(srtt.as_nanos())).unwrap_or(u64::MAX)
     }
 
     /// Concludes from the acknowledgment whether the tail loss probe repaired a loss (RFC 8985

@@ -134,11 +134,25 @@ impl PacketSender {
     }
 
     /// Next lost segment that the congestion window allows (Linux's `tcp_xmit_retransmit_queue`).
-    fn next_lost(&self, half: &Half<'_>) -> Option<SentSegment> {
+    fn next_lost(&mut self, half: &Half<'_>) -> Option<SentSegment> {
         if self.in_flight(half.board) >= self.window.cwnd {
             return None;
         }
-        half.board.next_lost().filter(|segment| half.may_resend(segment))
+        let lost = half.board.next_lost().filter(|segment| half.may_resend(segment));
+        lost.filter(|_| self.pacing_allows(half.now))
+    }
+
+    /// Returns whether pacing lets another packet leave. Otherwise the timer ends the wait.
+    pub(in crate::send) fn pacing_allows(&mut self, now: Instant) -> bool {
+        self.waits_for_pacing = !self.pacing.may_send(now);
+        !self.waits_for_pacing
+    }
+
+    /// Notes for pacing that `len` bytes have left, at most `most` packets together.
+    fn pace(&mut self, half: &Half<'_>, len: u32, most: u32) {
+        if self.pacing.paces() {
+            self.pacing.on_sent(half.now, len, half.smss, most, self.rtt.min_rtt(half.now));
+        }
     }
 
     /// Returns whether the congestion window admits another packet.
@@ -149,7 +163,10 @@ impl PacketSender {
     }
 
     /// Notes that new data was sent. `was_empty` says that nothing was in flight before.
-    pub(in crate::send) fn on_sent(&mut self, half: &Half<'_>, was_empty: bool) {
+    /// `len` is its length in bytes.
+    pub(in crate::send) fn on_sent(&mut self, half: &Half<'_>, len: u32, was_empty: bool) {
+        // Linux hands down at most half of the window together.
+        self.pace(half, len, self.window.cwnd / 2);
         if was_empty || self.timer.kind() == Some(TimerKind::LossProbe) {
             self.restart_rto(half);
         }
@@ -173,6 +190,9 @@ impl PacketSender {
         stamp: u32,
     ) {
         self.retransmissions += 1;
+        // Unlike Linux, retransmissions leave one by one: segments are not joined for offload.
+        self.pacing.end_burst();
+        self.pace(half, segment.range().1, 1);
         self.undo.on_retransmission(stamp);
         if self.is_reducing() {
             self.prr.on_sent(1);
@@ -202,6 +222,7 @@ impl PacketSender {
     /// Ends a burst of new data: schedules a tail loss probe and records how far the window was
     /// used. Every input and the end of a drain call it.
     pub(in crate::send) fn finish_burst(&mut self, half: &Half<'_>) {
+        self.pacing.end_burst();
         let Output { burst, blocked, probing, .. } = self.output;
         if burst == 0 && !blocked {
             return;

@@ -28,6 +28,13 @@ impl PacketSender {
         max_timeouts: u8,
     ) -> PacketExpiry {
         self.finish_burst(half);
+        if std::mem::take(&mut self.waits_for_pacing) && self.timer.deadline() > half.now {
+            // Pacing lets the next packet leave.
+            if half.board.next_lost().is_some() {
+                self.request(Resend::Lost);
+            }
+            return PacketExpiry::Nothing;
+        }
         self.output = Output::default();
         let kind = self.timer.expire();
         if half.board.is_empty() {
