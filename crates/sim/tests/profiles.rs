@@ -21,7 +21,7 @@ fn reply(size: u64, tcp: &str, sender: &str) -> Run {
             "tcp": {tcp}
         }}"#
     );
-    Run::new(&Scenario::from_json(&json).unwrap(), 1)
+    Run::new(&Scenario::from_json(&json).expect("a scenario"), 1)
 }
 
 const RENO: &str = r#", "sender": "reno+sack / full / iw=10""#;
