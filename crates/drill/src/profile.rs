@@ -1,168 +1,97 @@
-//! Profiles: the configuration of the TCP that plays a script.
+//! Settings of a profile: the configuration of the TCP that plays a script.
 //!
 //! [`Settings`] has the values that a system administrator sets, and [`SocketSettings`] those of a
-//! socket. [`Profile::config`] is the only place where both become a [`Config`]. A setting without
-//! a counterpart in `Config` is kept in `Settings`, so that only that function changes when `tcp`
-//! gets one.
-
-use std::fmt;
-use std::str::FromStr;
+//! socket. [`config`] is the only place where both change the configuration of a
+//! [`tcp::Profile`]. A setting without a counterpart in `Config` is kept in `Settings`, so that
+//! only that function changes when `tcp` gets one.
 
 use policy::packets::SlowStartExit;
 use policy::rtt::RtoConfig;
 use policy::{Congestion, InitialWindow, LossResponse, SenderPolicy};
-use tcp::{Acceptance, Config, KeepAlive, LinuxReceiver, Receiving, Timeouts};
-use thiserror::Error;
+pub use tcp::Profile;
+use tcp::{Config, KeepAlive, LinuxReceiver, Receiving, Timeouts};
 use units::Duration;
 use wire::Mss;
 
-/// A set of defaults.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Profile {
-    /// Linux 6.18 with the settings that packetdrill's scripts take for granted.
-    Linux618,
-    /// Linux 6.12 with the same settings.
-    Linux612,
-    /// Values that the RFCs recommend.
-    Rfc,
+/// Profiles that play scripts. The others lack the options that scripts take for granted.
+pub const PROFILES: [Profile; 3] = [Profile::Linux618, Profile::Linux612, Profile::Rfc];
+
+/// Returns whether send buffers count the kernel's memory instead of bytes. The room in a buffer
+/// that fills up is then unknown.
+pub(crate) const fn counts_memory(profile: Profile) -> bool {
+    profile.is_linux()
 }
 
-/// Error of a name that is no profile.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{name}` is not one of {}", Profile::names())]
-pub struct UnknownProfile {
-    name: String,
-}
-
-impl Profile {
-    /// All profiles.
-    pub const ALL: [Self; 3] = [Self::Linux618, Self::Linux612, Self::Rfc];
-
-    /// Name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Linux618 => "linux-6.18",
-            Self::Linux612 => "linux-6.12",
-            Self::Rfc => "rfc",
-        }
-    }
-
-    fn names() -> String {
-        Self::ALL.map(|profile| format!("`{}`", profile.name())).join(", ")
-    }
-
-    /// Returns whether send buffers count the kernel's memory instead of bytes. The room in a
-    /// buffer that fills up is then unknown.
-    pub const fn counts_memory(self) -> bool {
-        !matches!(self, Self::Rfc)
-    }
-
-    /// Sender of the profile.
-    fn sender(self) -> SenderPolicy {
-        match self {
-            Self::Linux618 => SenderPolicy::LINUX,
-            Self::Linux612 => SenderPolicy {
-                congestion: Congestion::Cubic(SlowStartExit::HyStartLateRounds),
-                ..SenderPolicy::LINUX
-            },
-            Self::Rfc => SenderPolicy {
-                limited_transmit: true,
-                initial_window: InitialWindow::Rfc6928,
-                ..Config::default().sender
-            },
-        }
-    }
-
-    /// Configuration of a connection. `passive` says that the peer opens it.
-    pub fn config(
-        self,
-        sender: Option<SenderPolicy>,
-        settings: &Settings,
-        socket: &SocketSettings,
-        passive: bool,
-    ) -> Config {
-        let rfc = Config::default();
-        let mut policy = sender.unwrap_or(self.sender());
-        if sender.is_none()
-            && let Some(segments) = settings.initial_window
-        {
-            policy.initial_window = InitialWindow::Segments(segments);
-        }
-        if let LossResponse::Rack(options) = &mut policy.loss {
-            // Linux: 3 and 4 allow tail loss probes.
-            options.tlp &= settings.early_retrans >= 3;
-            options.frto &= settings.frto > 0;
-        }
-        if settings.hystart_detect == 0
-            && let Congestion::Cubic(exit) = &mut policy.congestion
-        {
-            *exit = SlowStartExit::None;
-        }
-        let mss = socket.max_segment.map_or(settings.mss, |mss| mss.min(settings.mss));
-        let retries = if passive { settings.synack_retries } else { settings.syn_retries };
-        let config = Config {
-            sender: policy,
-            mss,
-            receive_buffer: socket.receive_buffer.unwrap_or(settings.receive_buffer),
-            // The sockets count the room in the send buffer.
-            send_buffer: 1 << 30,
-            window_scaling: settings.window_scaling,
-            timestamps: settings.timestamps,
-            sack: settings.sack,
-            // Linux: 1 offers and accepts, 2 only accepts.
-            ecn: settings.ecn == 1 || settings.ecn == 2 && passive,
-            nagle: !socket.no_delay,
-            restart_after_idle: settings.slow_start_after_idle,
-            max_timeouts: settings.retries,
-            max_syn_timeouts: socket.syn_retries.unwrap_or(retries),
-            timeouts: socket.timeouts(),
-            ..rfc
-        };
-        match self {
-            Self::Rfc => config,
-            Self::Linux618 => linux(config, LinuxReceiver::LINUX_6_18, settings, socket),
-            Self::Linux612 => linux(config, LinuxReceiver::LINUX_6_12, settings, socket),
-        }
-    }
-}
-
-/// Changes a configuration to the nearest one to Linux that `tcp` has.
-fn linux(
-    mut config: Config,
-    receiver: LinuxReceiver,
+/// Configuration of a connection of `profile`. `passive` says that the peer opens it.
+pub fn config(
+    profile: Profile,
+    sender: Option<SenderPolicy>,
     settings: &Settings,
     socket: &SocketSettings,
+    passive: bool,
 ) -> Config {
-    let (secs, millis) = (Duration::from_secs, Duration::from_millis);
-    if let Some(rto) = RtoConfig::new(secs(1), millis(200), secs(120), millis(1), false) {
-        config.rto = rto;
+    let base = profile.config();
+    let mss = socket.max_segment.map_or(settings.mss, |mss| mss.min(settings.mss));
+    let retries = if passive { settings.synack_retries } else { settings.syn_retries };
+    // Scripts expect timers when they are due, not on the next tick of a clock.
+    let (initial, min, max) = (base.rto.initial(), base.rto.min(), base.rto.max());
+    let exact = RtoConfig::new(initial, min, max, Duration::from_millis(1), false);
+    let receiver = match base.receiver {
+        Receiving::Linux(linux) => Receiving::Linux(LinuxReceiver {
+            // A buffer that the socket sets does not grow.
+            initial_buffer: socket.receive_buffer.unwrap_or(settings.initial_receive_buffer),
+            dsack: settings.dsack,
+            // Scripts expect it, and peers in scripts often offer no window scaling.
+            limits_unscaled_window: true,
+            ..linux
+        }),
+        Receiving::Rfc => Receiving::Rfc,
+    };
+    Config {
+        sender: policy(base.sender, sender, settings),
+        receiver,
+        rto: exact.unwrap_or(base.rto),
+        mss,
+        receive_buffer: socket.receive_buffer.unwrap_or(settings.receive_buffer),
+        // The sockets count the room in the send buffer.
+        send_buffer: 1 << 30,
+        window_scaling: settings.window_scaling,
+        timestamps: settings.timestamps,
+        sack: settings.sack,
+        // Linux: 1 offers and accepts, 2 only accepts.
+        ecn: settings.ecn == 1 || settings.ecn == 2 && passive,
+        nagle: !socket.no_delay,
+        restart_after_idle: settings.slow_start_after_idle,
+        max_timeouts: settings.retries,
+        max_syn_timeouts: socket.syn_retries.unwrap_or(retries),
+        timeouts: socket.timeouts(),
+        ..base
     }
-    config.receiver = Receiving::Linux(LinuxReceiver {
-        // A buffer that the socket sets does not grow.
-        initial_buffer: socket.receive_buffer.unwrap_or(settings.initial_receive_buffer),
-        dsack: settings.dsack,
-        // Scripts expect it, and peers in scripts often offer no window scaling.
-        limits_unscaled_window: true,
-        ..receiver
-    });
-    config.acceptance = Acceptance::LINUX;
-    // TIME-WAIT lasts 60 s.
-    config.msl = secs(30);
-    config
 }
 
-impl fmt::Display for Profile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+/// Sender of the profile, or the `given` one, with the parts that the settings switch off.
+fn policy(
+    of_profile: SenderPolicy,
+    given: Option<SenderPolicy>,
+    settings: &Settings,
+) -> SenderPolicy {
+    let mut policy = given.unwrap_or(of_profile);
+    if given.is_none()
+        && let Some(segments) = settings.initial_window
+    {
+        policy.initial_window = InitialWindow::Segments(segments);
     }
-}
-
-impl FromStr for Profile {
-    type Err = UnknownProfile;
-    fn from_str(name: &str) -> Result<Self, UnknownProfile> {
-        let found = Self::ALL.into_iter().find(|profile| profile.name() == name);
-        found.ok_or_else(|| UnknownProfile { name: name.to_owned() })
+    if let LossResponse::Rack(options) = &mut policy.loss {
+        // Linux: 3 and 4 allow tail loss probes.
+        options.tlp &= settings.early_retrans >= 3;
+        options.frto &= settings.frto > 0;
     }
+    if settings.hystart_detect == 0
+        && let Congestion::Cubic(exit) = &mut policy.congestion
+    {
+        *exit = SlowStartExit::None;
+    }
+    policy
 }
 
 /// Settings of the system. Names are those of `net.ipv4.tcp_…` where there is one.
@@ -217,7 +146,7 @@ pub struct Settings {
 impl Settings {
     /// Settings of a profile before any command.
     pub fn of(profile: Profile) -> Self {
-        let linux = profile != Profile::Rfc;
+        let linux = profile.is_linux();
         Self {
             receive_buffer: 15 << 20,
             initial_receive_buffer: 540_000,
@@ -272,15 +201,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_parse_to_the_profile() {
-        for profile in Profile::ALL {
-            assert_eq!(profile.to_string().parse(), Ok(profile));
-        }
-        let error = "linux".parse::<Profile>().unwrap_err();
-        assert_eq!(error.to_string(), "`linux` is not one of `linux-6.18`, `linux-6.12`, `rfc`");
-    }
-
-    #[test]
     fn ecn_has_three_settings() {
         let socket = SocketSettings::default();
         for (ecn, passive, wanted) in [
@@ -291,8 +211,8 @@ mod tests {
             (2, true, true),
         ] {
             let settings = Settings { ecn, ..Settings::of(Profile::Linux618) };
-            let config = Profile::Linux618.config(None, &settings, &socket, passive);
-            assert_eq!(config.ecn, wanted, "{ecn} {passive}");
+            let found = config(Profile::Linux618, None, &settings, &socket, passive);
+            assert_eq!(found.ecn, wanted, "{ecn} {passive}");
         }
     }
 
@@ -306,10 +226,10 @@ mod tests {
             ..SocketSettings::default()
         };
         let settings = Settings::of(Profile::Rfc);
-        let config = Profile::Rfc.config(None, &settings, &socket, false);
-        assert_eq!((config.mss.get(), config.nagle, config.max_syn_timeouts), (500, false, 1));
-        assert_eq!(config.receive_buffer, 8000);
+        let found = config(Profile::Rfc, None, &settings, &socket, false);
+        assert_eq!((found.mss.get(), found.nagle, found.max_syn_timeouts), (500, false, 1));
+        assert_eq!(found.receive_buffer, 8000);
         let larger = SocketSettings { max_segment: Mss::new(9000), ..socket };
-        assert_eq!(Profile::Rfc.config(None, &settings, &larger, false).mss.get(), 1460);
+        assert_eq!(config(Profile::Rfc, None, &settings, &larger, false).mss.get(), 1460);
     }
 }

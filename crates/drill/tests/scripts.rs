@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use drill::profile::Profile;
+use drill::profile::{PROFILES, Profile};
 use drill::{Options, Verdict, run};
 
 /// Name and text of each script.
@@ -35,7 +35,7 @@ fn all_scripts_pass_with_every_profile() {
             problems
                 .push(format!("{name}:1: does not open with a comment that says what it shows"));
         }
-        for profile in Profile::ALL {
+        for profile in PROFILES {
             let report = run(&name, &text, &Options::of(profile));
             if report.verdict != Verdict::Passed {
                 problems.push(format!("{profile}: {report:#?}"));

@@ -1,6 +1,6 @@
 //! Player for scripts in the packetdrill language.
 
-use drill::profile::Profile;
+use drill::profile::{PROFILES, Profile};
 use drill::script::{Definitions, Setting};
 use drill::{Options, run};
 use policy::SenderPolicy;
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 /// Names of the profiles.
 #[pyfunction]
 pub(crate) fn drill_profiles() -> Vec<&'static str> {
-    Profile::ALL.map(Profile::name).to_vec()
+    PROFILES.map(Profile::name).to_vec()
 }
 
 /// Plays a script, and returns the report as JSON. `name` is the name of its file. `definitions`

@@ -11,7 +11,7 @@ use wire::{
 
 use crate::config::{Config, Negotiated};
 use crate::event::{CallError, CloseReason, Event, Events};
-use crate::receive::{LinuxState, Receiver};
+use crate::receive::Receiver;
 use crate::send::{SendState, SendStatistics, Sender, TcpInfo};
 use crate::state::State;
 
@@ -457,13 +457,7 @@ impl Connection {
             ..Options::default()
         };
         // RFC 7323 §2.2: the window of a SYN is never scaled.
-        let window = match config.receiver.linux() {
-            None => config.receive_buffer,
-            Some(options) => {
-                let short = answers && self.negotiated.timestamps;
-                LinuxState::initial_window(options, config, short)
-            }
-        };
+        let window = Self::initial_window(config, answers && self.negotiated.timestamps);
         let window = UnscaledWindow::from_bytes(window, WindowScale::NONE);
         // RFC 3168 §6.1.1: both bits offer ECN, one accepts it. A SYN itself is never ECN-capable.
         let flags = if answers {

@@ -18,6 +18,7 @@
 //! | `send` | the sending half: window, retransmission queue, loss response |
 //! | `receive` | the receiving half: reassembly, delayed ACKs, advertised window |
 //! | `receive::linux` | the same by the rules of Linux |
+//! | `profile` | the TCP of Linux, 4.4BSD, ns-2 and the RFCs as a configuration |
 //! | `icmp` | ICMP errors: path MTU, unreachable |
 //! | `host_timers` | state of hosts on a real wire: user timeout, keep-alive, challenge limit |
 //! | `timeout` | expired timers |
@@ -37,6 +38,7 @@ mod connection;
 mod egress;
 mod event;
 mod ingress;
+mod profile;
 mod receive;
 mod send;
 mod state;
@@ -50,6 +52,7 @@ pub use config::{
 };
 pub use connection::{Connection, IcmpError};
 pub use event::{Accepted, CallError, CloseReason, Event, LossEvent, Repair};
+pub use profile::{Profile, UnknownProfile};
 pub use receive::ReceiveInfo;
 pub use send::{CongestionState, SendState, SendStatistics, TcpInfo, WriteFlags};
 pub use state::State;

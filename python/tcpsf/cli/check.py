@@ -36,6 +36,8 @@ def _contents(scenario: Scenario) -> str:
         lines.append(f"  link `{link.name}`: {link.from_} to {link.to}, {rate}, {link.delay}")
     for load in scenario.workload:
         senders = [load.sender] if load.sender else [each.sender for each in load.senders or ()]
+        profile = (load.tcp.profile if load.tcp else None) or scenario.tcp.profile
+        senders = senders or [f"the sender of {profile}"]
         count = (
             f"{load.flows} endless flows"
             if isinstance(load, Greedy)

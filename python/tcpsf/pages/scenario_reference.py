@@ -99,12 +99,25 @@ def page() -> str:
     return "\n".join([INTRODUCTION, *sections, _profiles(), SENDERS])
 
 
+_WITHOUT_VALUE = {
+    "ssthresh_initial": "none",
+    "receiver": "that of the profile",
+    "ack_every": "rules of Linux",
+    "ack_delay": "rules of Linux",
+    "header": "as the options need",
+}
+"""Meaning of a key without a value, for keys that may have none."""
+
+
 def _profiles() -> str:
     """Values of the simulator where `[tcp]` has no key, obtained from the simulator."""
     profiles = {table["profile"]: table for table in json.loads(_core.profiles())}
     lines = [
         "## Profiles\n",
-        "What `[tcp]` takes from its `profile` where a key is absent.\n",
+        (
+            "What `[tcp]` takes from its `profile` where a key is absent. A workload without `sender` and "
+            "`senders` has the sender of a Linux profile; the other profiles have none.\n"
+        ),
         f"| key | {' | '.join(f'`{name}`' for name in profiles)} |",
         f"| --- |{' --- |' * len(profiles)}",
     ]
@@ -112,7 +125,7 @@ def _profiles() -> str:
         if key != "profile":
             values = (values.get(key) for values in profiles.values())
             cells = " | ".join(
-                "as the options need" if value is None else f"`{json.dumps(value)}`"
+                _WITHOUT_VALUE[key] if value is None else f"`{json.dumps(value)}`"
                 for value in values
             )
             lines.append(f"| `{key}` | {cells} |")

@@ -471,13 +471,30 @@ class Tcp(ScenarioPart):
         Size | None,
         Doc("Initial slow start threshold: slow start ends there if there is no loss before."),
     ] = None
+    receiver: Annotated[
+        Literal["ns2", "bsd", "rfc", "linux-6.12", "linux-6.18"] | None,
+        Doc(
+            "Profile of the receiving host, which determines its acknowledgments and its window. "
+            "It replaces `profile` in `ack_every`, `ack_delay`, `receive_buffer` and the rules of "
+            "Linux.",
+            absent="that of `profile`",
+        ),
+    ] = None
     ack_every: Annotated[
         int | None,
-        Doc("Delayed ACKs: number of segments per acknowledgment; 1 acknowledges each segment."),
+        Doc(
+            "Delayed ACKs: number of segments per acknowledgment; 1 acknowledges each segment. A "
+            "receiver of a Linux profile has rules of its own. With `ack_every` or `ack_delay` it "
+            "follows RFC 5681 instead."
+        ),
     ] = None
     ack_delay: Annotated[Duration | None, Doc("Maximum delay of an ACK.")] = None
     receive_buffer: Annotated[
-        Size | None, Doc("Size of the receiver's buffer, which limits the advertised window.")
+        Size | None,
+        Doc(
+            "Size of the receiver's buffer, which limits the advertised window. A receiver of "
+            "Linux counts the memory of packets, and its window begins with 64 kB."
+        ),
     ] = None
     nagle: Annotated[
         bool | None,

@@ -4,6 +4,7 @@ use tcp::State;
 use wire::{Control, Segment};
 
 use super::{Arguments, File, Kind, Machine, Outcome, Socket};
+use crate::profile::config;
 use crate::script::Call;
 
 impl Machine {
@@ -73,7 +74,7 @@ impl Machine {
 
     fn begin_connect(&mut self, fd: i64) -> Outcome {
         let Some(socket) = self.socket_of(fd) else { return Outcome::error("EBADF") };
-        let config = self.profile.config(self.sender, &self.settings, &socket.settings, false);
+        let config = config(self.profile, self.sender, &self.settings, &socket.settings, false);
         let nonblocking = socket.nonblocking;
         let index = self.host.add(config);
         if let Some(socket) = self.socket_mut(fd) {
@@ -148,7 +149,7 @@ impl Machine {
         }
         let Some(fd) = self.listener else { return false };
         let Some(socket) = self.socket_of(fd) else { return false };
-        let config = self.profile.config(self.sender, &self.settings, &socket.settings, true);
+        let config = config(self.profile, self.sender, &self.settings, &socket.settings, true);
         let Some(index) = self.host.accept(config, syn, self.now) else { return false };
         if let Some(Socket { kind: Kind::Listener(waiting), .. }) = self.socket_mut(fd) {
             waiting.push(index);

@@ -5,6 +5,7 @@ use units::Instant;
 
 use super::{Answer, Arguments, Machine, Outcome, Progress, Socket};
 use crate::host::Endpoint;
+use crate::profile::counts_memory;
 use crate::script::Value;
 
 /// A request to read or write.
@@ -91,7 +92,7 @@ impl Machine {
             return Outcome::unclear(arguments.call);
         };
         let now = self.now;
-        let (counts_memory, lowat) = (self.profile.counts_memory(), self.settings.notsent_lowat);
+        let (counts_memory, lowat) = (counts_memory(self.profile), self.settings.notsent_lowat);
         let Some((socket, endpoint)) = self.stream(fd) else { return Outcome::error("EPIPE") };
         // As in Linux, bytes that were taken precede an error.
         let so_far = i64::from(progress.written);

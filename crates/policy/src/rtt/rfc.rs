@@ -52,6 +52,11 @@ impl RtoConfig {
         self.max
     }
 
+    /// Granularity of the clock; zero for an exact one.
+    pub const fn tick(&self) -> Duration {
+        self.tick
+    }
+
     /// Granularity at which timers expire; zero for exact timers.
     pub const fn expiry_tick(&self) -> Duration {
         if self.ticks_expire { self.tick } else { Duration::ZERO }

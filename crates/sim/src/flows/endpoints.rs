@@ -5,11 +5,8 @@ use std::sync::Arc;
 use policy::SenderPolicy;
 use policy::congestion::{MAX_WINDOW, WindowRules};
 use policy::rtt::RtoConfig;
-use tcp::{
-    Acceptance, Challenges, Config, Connection, DelayedAck, Negotiated, Receiving, Timeouts,
-};
-use units::Duration;
-use wire::{Mss, SeqNum};
+use tcp::{Config, Connection, Negotiated, Receiving};
+use wire::SeqNum;
 
 use crate::plan::PlannedWorkload;
 use crate::scenario::{Opener, TcpSettings, Threshold};
@@ -18,7 +15,7 @@ use crate::scenario::{Opener, TcpSettings, Threshold};
 #[derive(Debug, Clone)]
 pub(crate) struct Endpoints {
     sender: Arc<Config>,
-    /// Without the custom controller of `sender`, and otherwise equal.
+    /// Equal to that of `sender` without its custom controller, unless the hosts differ.
     receiver: Arc<Config>,
     opener: Option<Opener>,
 }
@@ -26,22 +23,25 @@ pub(crate) struct Endpoints {
 impl Endpoints {
     pub(crate) fn new(workload: &PlannedWorkload, sender: SenderPolicy) -> Self {
         let opener = workload.handshake.then_some(workload.opener);
-        let receiver = Arc::new(config(&workload.tcp, sender));
+        let common = Arc::new(config(&workload.tcp, sender));
         let sender = if workload.controller.is_some() {
             let controller = workload.controller.clone();
-            Arc::new(Config { controller, ..Config::clone(&receiver) })
+            Arc::new(Config { controller, ..Config::clone(&common) })
         } else {
-            Arc::clone(&receiver)
+            Arc::clone(&common)
         };
+        let receiver = receiving(&workload.tcp, &common).map_or(common, Arc::new);
         Self { sender, receiver, opener }
     }
 
     pub(super) fn sender(&self, identity: u64) -> Connection {
-        self.end(&self.sender, iss(identity), irs(identity), Opener::Sender)
+        let window = Connection::initial_window(&self.receiver, self.receiver.timestamps);
+        self.end(&self.sender, iss(identity), irs(identity), Opener::Sender, window)
     }
 
     pub(super) fn receiver(&self, identity: u64) -> Connection {
-        self.end(&self.receiver, irs(identity), iss(identity), Opener::Receiver)
+        let window = Connection::initial_window(&self.sender, self.sender.timestamps);
+        self.end(&self.receiver, irs(identity), iss(identity), Opener::Receiver, window)
     }
 
     /// Returns true if the connection is opened by a handshake, and therefore closed as well.
@@ -49,11 +49,20 @@ impl Endpoints {
         self.opener.is_some()
     }
 
-    /// Makes an end. It opens the connection if the opener is `role`.
-    fn end(&self, config: &Arc<Config>, iss: SeqNum, irs: SeqNum, role: Opener) -> Connection {
+    /// Makes an end. It opens the connection if the opener is `role`. Without a handshake, `window`
+    /// is the window of the other end.
+    fn end(
+        &self,
+        config: &Arc<Config>,
+        iss: SeqNum,
+        irs: SeqNum,
+        role: Opener,
+        window: u32,
+    ) -> Connection {
         let config = Arc::clone(config);
         let Some(opener) = self.opener else {
-            let (negotiated, window) = (Negotiated::between_equals(&config), config.receive_buffer);
+            // Both ends have the same options, and buffers of the same size.
+            let negotiated = Negotiated::between_equals(&config);
             return Connection::established(config, iss, irs, negotiated, window);
         };
         let mut end = Connection::new(config, iss);
@@ -81,9 +90,12 @@ fn word(half: u64) -> SeqNum {
     SeqNum::new(u32::try_from(half & u64::from(u32::MAX)).unwrap_or(0))
 }
 
+/// The configuration of the end that sends data, without a custom controller.
 fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
     // The plan has checked the order of the timeouts.
     let rto = tcp.rto().unwrap_or(RtoConfig::RFC);
+    let profile = tcp.profile.config();
+    let delayed_ack = tcp.delayed_ack();
     Config {
         sender,
         controller: None,
@@ -95,9 +107,8 @@ fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
         mss: tcp.mss.get(),
         rto,
         rtt_samples: tcp.rtt_sample.into(),
-        delayed_ack: DelayedAck { every: tcp.ack_every, timeout: tcp.ack_delay.0 },
-        receiver: Receiving::Rfc,
-        acceptance: Acceptance::RFC,
+        delayed_ack: delayed_ack.unwrap_or(profile.delayed_ack),
+        receiver: if delayed_ack.is_some() { Receiving::Rfc } else { profile.receiver },
         receive_buffer: tcp.receive_buffer.get(),
         send_buffer: SEND_BUFFER,
         window_scaling: tcp.receive_buffer.get() > u32::from(u16::MAX),
@@ -107,13 +118,24 @@ fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
         ecn: tcp.ecn,
         nagle: tcp.nagle,
         // A simulated flow has all its data from the start and never idles.
-        restart_after_idle: false,
-        msl: Duration::from_secs(120),
+        restart_after_idle: tcp.profile.is_linux(),
         // A simulated flow never aborts: its duration is the result.
         max_timeouts: u8::MAX,
         max_syn_timeouts: u8::MAX,
-        min_mss: Mss::LEAST,
-        challenges: Challenges::DEFAULT,
-        timeouts: Timeouts::NONE,
+        ..profile
     }
+}
+
+/// The configuration of the end that receives data, if its host differs from that of the sender.
+fn receiving(tcp: &TcpSettings, sender: &Config) -> Option<Config> {
+    let host = tcp.receiver.filter(|receiver| *receiver != tcp.profile)?.config();
+    let delayed_ack = tcp.delayed_ack();
+    Some(Config {
+        rto: host.rto,
+        delayed_ack: delayed_ack.unwrap_or(host.delayed_ack),
+        receiver: if delayed_ack.is_some() { Receiving::Rfc } else { host.receiver },
+        acceptance: host.acceptance,
+        msl: host.msl,
+        ..sender.clone()
+    })
 }

@@ -54,7 +54,7 @@ fn allows_lookahead(plan: &Plan, workload: &PlannedWorkload) -> bool {
     data.is_plain()
         && data.rate.is_some()
         && answers.is_plain()
-        && workload.tcp.ack_every == 1
+        && workload.tcp.ack_every == Some(1)
         && !opens
         && (delays_only || answers.rate.is_some() && keeps_order && !is_sampled)
 }

@@ -123,7 +123,7 @@ impl PlannedWorkload {
         Ok(Self {
             name: workload.name().clone(),
             demand,
-            choices: choices(workload, &path, senders)?,
+            choices: choices(workload, &path, &tcp, senders)?,
             tcp,
             handshake: *workload.handshake(),
             opener: *workload.opener(),
@@ -314,18 +314,18 @@ fn arrival_rate(
 fn choices(
     workload: &Workload,
     path: &KeyPath,
+    tcp: &TcpSettings,
     known: &mut Vec<SenderPolicy>,
 ) -> Result<Vec<Choice>, ScenarioError> {
-    let mut choose = |name: &str, path: &KeyPath, share: f64| {
-        let policy = sender(name, path)?;
+    let mut add = |policy: SenderPolicy, share: f64| {
         let sender = known.iter().position(|other| *other == policy).unwrap_or_else(|| {
             known.push(policy);
             known.len() - 1
         });
-        Ok(Choice { sender, share })
+        Choice { sender, share }
     };
     match (workload.sender(), workload.senders()) {
-        (Some(name), None) => Ok(vec![choose(name, &path.key("sender"), 1.0)?]),
+        (Some(name), None) => Ok(vec![add(sender(name, &path.key("sender"))?, 1.0)]),
         (None, Some(shares)) => {
             let list = path.key("senders");
             let mut sum = 0.0;
@@ -336,11 +336,12 @@ fn choices(
                 path.key("share")
                     .require(share.share >= 0.0 && share.share.is_finite(), &problem)?;
                 sum += share.share;
-                choices.push(choose(&share.sender, &path.key("sender"), share.share)?);
+                choices.push(add(sender(&share.sender, &path.key("sender"))?, share.share));
             }
             list.require(sum > 0.0 && sum.is_finite(), "the shares must have a sum above zero")?;
             Ok(choices)
         }
+        (None, None) if tcp.profile.is_linux() => Ok(vec![add(tcp.profile.config().sender, 1.0)]),
         (None, None) => Err(path.error("needs `sender` or `senders`")),
         (Some(_), Some(_)) => Err(path.error("has `sender` and `senders`; give one")),
     }

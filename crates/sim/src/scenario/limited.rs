@@ -124,9 +124,10 @@ limited!(
 );
 
 impl ReceiveBuffer {
-    pub(super) const MEGABYTE: Self = Self(1_000_000);
-    /// The largest window without window scaling.
-    pub(super) const UNSCALED: Self = Self(65_535);
+    /// The buffer of a configuration.
+    pub(super) fn of(config: &tcp::Config) -> Self {
+        Self(config.receive_buffer.min(MAX_WINDOW))
+    }
 }
 
 impl Header {

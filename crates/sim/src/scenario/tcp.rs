@@ -4,20 +4,20 @@ use policy::congestion::{Counting, Halving as PolicyHalving};
 use policy::rtt::RtoConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tcp::RttSamples;
+use tcp::{DelayedAck, RttSamples};
 use units::Duration;
 
 use super::limited::{Header, ReceiveBuffer, SegmentSize, Threshold};
 use super::text::{Text, Time};
 use super::{KeyPath, ScenarioError};
 
-/// Declares the keys of `[tcp]`: for each its meaning, its type and its value in the profiles. The
-/// first value is that of `ns2`; the others are listed where they differ. A key that is marked
-/// `optional` may have no value.
+/// Declares the keys of `[tcp]`: for each its meaning, its type and its value in a profile, which
+/// usually comes from the configuration of [`tcp::Profile`]. A key that is marked `optional` may
+/// have no value.
 macro_rules! settings {
-    ($(
+    (|$profile:ident, $config:ident| $(
         $(#[$doc:meta])*
-        $($optional:ident)? [$key:ident]: $type:ty = $ns2:expr $(, bsd = $bsd:expr)? $(, rfc = $rfc:expr)? $(, linux = $linux:expr)?;
+        $($optional:ident)? [$key:ident]: $type:ty = $value:expr;
     )*) => {
         /// Parameters of TCP. Absent parameters have the values of the profile.
         #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,11 +44,19 @@ macro_rules! settings {
         }
 
         impl Tcp {
-            /// The settings of `own`, else those of `self`, else those of the profile.
+            /// The settings of `own`, else those of `self`, else those of the profile. A receiving
+            /// host with a profile of its own has the receiver of that profile.
             fn merged(&self, own: &Self) -> TcpSettings {
-                let defaults = own.profile.or(self.profile).unwrap_or_default().settings();
+                let profile = own.profile.or(self.profile).unwrap_or_default();
+                let receiver = own.receiver.or(self.receiver).unwrap_or(profile).settings();
+                let defaults = TcpSettings {
+                    ack_every: receiver.ack_every,
+                    ack_delay: receiver.ack_delay,
+                    receive_buffer: receiver.receive_buffer,
+                    ..profile.settings()
+                };
                 TcpSettings {
-                    profile: defaults.profile,
+                    profile,
                     $($key: settings!(@or own.$key.or(self.$key), defaults.$key $(, $optional)?),)*
                 }
             }
@@ -57,17 +65,8 @@ macro_rules! settings {
         impl Profile {
             /// The settings of this profile.
             pub fn settings(self) -> TcpSettings {
-                let ns2 = TcpSettings { profile: self, $($key: $ns2,)* };
-                match self {
-                    Self::Ns2 => ns2,
-                    Self::Bsd => TcpSettings { $($($key: $bsd,)?)* ..ns2 },
-                    Self::Rfc => TcpSettings { $($($key: $rfc,)?)* ..ns2 },
-                    // Where Linux has no value of its own, it follows the RFCs.
-                    Self::Linux612 | Self::Linux618 => TcpSettings {
-                        $($($key: $linux,)?)*
-                        ..TcpSettings { $($($key: $rfc,)?)* ..ns2 }
-                    },
-                }
+                let ($profile, $config) = (self, self.config());
+                TcpSettings { profile: self, $($key: $value,)* }
             }
 
             /// The settings of this profile as a table of a scenario.
@@ -88,90 +87,78 @@ macro_rules! settings {
     (@key $value:expr, optional) => { $value };
 }
 
-settings! {
+settings! { |profile, config|
     /// Maximum segment size: payload bytes of a full-sized segment.
     [mss]: SegmentSize = SegmentSize::ETHERNET_IPV4;
 
     /// Retransmission timeout before the first RTT sample.
-    // RFC 2988 §2.1: 3 s. RFC 6298 §2.1: 1 s.
-    [rto_initial]: Time = ms(3000), rfc = ms(1000), linux = ms(1000);
+    [rto_initial]: Time = Text(config.rto.initial());
 
     /// Minimum retransmission timeout.
-    // RFC 2988 §2.4 and RFC 6298 §2.4: at least 1 s. ns-2: minrto_ 1 from May 2001.
-    // 4.4BSD tcp_timer.h: TCPTV_MIN 1 s.
-    // Linux: tcp_rto_min_us 200 ms, as a minimum of the variation that is added to SRTT.
-    [rto_min]: Time = ms(1000), linux = ms(200);
+    [rto_min]: Time = Text(config.rto.min());
 
     /// Maximum retransmission timeout, back-off included.
-    // RFC 2988 §2.5 and RFC 6298 §2.5: 60 s or more. For `ns2` we use 4.4BSD's 64 s, TCPTV_REXMTMAX
-    // (ns-2: maxrto_ 100000, in effect none).
-    // Linux: tcp_rto_max_ms 120 s.
-    [rto_max]: Time = ms(64_000), rfc = ms(60_000), linux = ms(120_000);
+    [rto_max]: Time = Text(config.rto.max());
 
     /// Granularity of the clock for RTT samples and timers.
-    // ns-2: tcpTick_ 0.1 until March 2002. 4.4BSD tcp_timer.h: PR_SLOWHZ 2, so timers of 500 ms.
-    // RFC 7323 §5.4 requires a timestamp clock of 1 ms to 1 s.
-    // Linux: HZ 250 is the default of most distributions; its timers expire on the timer wheel.
-    [tick]: Time = ms(100), bsd = ms(500), rfc = ms(1), linux = ms(4);
+    [tick]: Time = Text(config.rto.tick());
 
     /// `window`: one RTT sample at a time; `ack`: an RTT sample from every acknowledgment of a
     /// segment that was not retransmitted.
-    // RFC 7323 §4: with timestamps every ACK gives a sample.
-    [rtt_sample]: RttSample = RttSample::Window, rfc = RttSample::Ack;
+    [rtt_sample]: RttSample = config.rtt_samples.into();
 
     /// Growth of the window per ACK in slow start: one segment (`ack`), or the acknowledged bytes
     /// up to one segment (`bytes`).
-    // RFC 5681 §3.1: by bytes acknowledged.
-    [growth]: Growth = Growth::Ack, rfc = Growth::Bytes;
+    [growth]: Growth = config.window.counting.into();
 
     /// Quantity that a loss halves: the data in flight (`flight`, RFC 5681), or the window at each
     /// timeout (`window`).
-    // ns-2, `slowdown`: half of the window at every loss; so did BSD before RFC 2581.
-    [halving]: Halving = Halving::Window, rfc = Halving::Flight;
+    [halving]: Halving = config.window.halving.into();
 
     /// Initial slow start threshold: slow start ends there if there is no loss before.
     // RFC 5681 §3.1: arbitrarily high.
     optional [ssthresh_initial]: Threshold = None;
 
-    /// Delayed ACKs: number of segments per acknowledgment; 1 acknowledges each segment.
-    // ns-2's TCPSink acknowledges each segment. RFC 5681 §4.2: at least every second segment.
-    [ack_every]: u8 = 1, bsd = 2, rfc = 2;
+    /// Profile of the receiving host, which determines its acknowledgments and its window. It
+    /// replaces `profile` in `ack_every`, `ack_delay`, `receive_buffer` and the rules of Linux.
+    ///
+    /// Absent: that of `profile`.
+    optional [receiver]: Profile = None;
+
+    /// Delayed ACKs: number of segments per acknowledgment; 1 acknowledges each segment. A receiver
+    /// of a Linux profile has rules of its own. With `ack_every` or `ack_delay` it follows RFC 5681
+    /// instead.
+    optional [ack_every]: u8 = (!profile.is_linux()).then_some(config.delayed_ack.every);
 
     /// Maximum delay of an ACK.
-    // 4.4BSD: the 200 ms timer (PR_FASTHZ 5). RFC 9293 §3.8.6.3 allows up to 500 ms; 200 ms is
-    // common.
-    // Linux: TCP_DELACK_MIN 40 ms.
-    [ack_delay]: Time = ms(200), linux = ms(40);
+    optional [ack_delay]: Time =
+        (!profile.is_linux()).then_some(Text(config.delayed_ack.timeout));
 
-    /// Size of the receiver's buffer, which limits the advertised window.
-    // 4.4BSD: the maximum of a 16-bit window field.
-    [receive_buffer]: ReceiveBuffer = ReceiveBuffer::MEGABYTE, bsd = ReceiveBuffer::UNSCALED;
+    /// Size of the receiver's buffer, which limits the advertised window. A receiver of Linux counts
+    /// the memory of packets, and its window begins with 64 kB.
+    [receive_buffer]: ReceiveBuffer = ReceiveBuffer::of(&config);
 
     /// Nagle's algorithm: at most one segment below the current segment size in flight.
-    [nagle]: bool = true;
+    [nagle]: bool = config.nagle;
 
     /// Timestamps option (RFC 7323).
-    [timestamps]: bool = false, rfc = true;
+    [timestamps]: bool = config.timestamps;
 
     /// Explicit congestion notification (RFC 3168). Without a handshake, both ends count as
     /// ECN-capable.
     // Off by default everywhere: in ns-2, and in stacks unless the peer requests it.
-    [ecn]: bool = false;
+    [ecn]: bool = config.ecn;
 
     /// IP and TCP header bytes of every packet.
     // ns-2: tcpip_base_hdr_size_ 40. Without a value it follows from the options of each segment.
-    optional [header]: Header = Some(Header::NS2), bsd = None, rfc = None;
+    optional [header]: Header = (profile == Profile::Ns2).then_some(Header::NS2);
 
     /// Maximum of a uniform random delay before each transmission, which avoids phase effects. The
     /// order of packets does not change.
-    [send_jitter]: Time = ms(0);
+    [send_jitter]: Time = Text(Duration::ZERO);
 }
 
-const fn ms(milliseconds: u64) -> Time {
-    Text(Duration::from_millis(milliseconds))
-}
-
-/// A named set of settings.
+/// A named set of settings, that of a [`tcp::Profile`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
@@ -182,10 +169,10 @@ pub enum Profile {
     /// The RFCs in force.
     #[default]
     Rfc,
-    /// Linux 6.12. The sender of such a server is `cubic(hystart=late)+rack+tlp+prr`.
+    /// Linux 6.12. A workload without a sender has that of Linux, `cubic(hystart=late)+rack+tlp+prr`.
     #[serde(rename = "linux-6.12")]
     Linux612,
-    /// Linux 6.18. The sender of such a server is `linux`.
+    /// Linux 6.18. A workload without a sender has the sender `linux`.
     #[serde(rename = "linux-6.18")]
     Linux618,
 }
@@ -249,19 +236,58 @@ impl From<Halving> for PolicyHalving {
     }
 }
 
+impl From<RttSamples> for RttSample {
+    fn from(samples: RttSamples) -> Self {
+        match samples {
+            RttSamples::OnePerWindow => Self::Window,
+            RttSamples::EveryAck => Self::Ack,
+        }
+    }
+}
+
+impl From<Counting> for Growth {
+    fn from(counting: Counting) -> Self {
+        match counting {
+            Counting::Acks => Self::Ack,
+            // RFC 3465 is a part of senders and not of profiles.
+            Counting::Bytes | Counting::Appropriate => Self::Bytes,
+        }
+    }
+}
+
+impl From<PolicyHalving> for Halving {
+    fn from(halving: PolicyHalving) -> Self {
+        match halving {
+            PolicyHalving::Flight => Self::Flight,
+            PolicyHalving::Window => Self::Window,
+        }
+    }
+}
+
+impl From<Profile> for tcp::Profile {
+    fn from(profile: Profile) -> Self {
+        match profile {
+            Profile::Ns2 => Self::Ns2,
+            Profile::Bsd => Self::Bsd,
+            Profile::Rfc => Self::Rfc,
+            Profile::Linux612 => Self::Linux612,
+            Profile::Linux618 => Self::Linux618,
+        }
+    }
+}
+
 impl Profile {
     /// Every profile.
     pub const ALL: [Self; 5] = [Self::Ns2, Self::Bsd, Self::Rfc, Self::Linux612, Self::Linux618];
 
-    /// Timers expire on a tick of a free-running clock (4.4BSD's slow timer, Linux's timer wheel)
-    /// instead of exactly when due.
-    pub fn timers_on_ticks(self) -> bool {
-        self == Self::Bsd || self.is_linux()
+    /// The configuration of a connection with this profile.
+    pub(crate) fn config(self) -> tcp::Config {
+        tcp::Profile::from(self).config()
     }
 
     /// The profile is one of Linux.
     pub fn is_linux(self) -> bool {
-        matches!(self, Self::Linux612 | Self::Linux618)
+        tcp::Profile::from(self).is_linux()
     }
 }
 
@@ -307,8 +333,23 @@ impl TcpSettings {
             self.rto_min.0,
             self.rto_max.0,
             self.tick.0,
-            self.profile.timers_on_ticks(),
+            tcp::Profile::from(self.profile).timers_on_ticks(),
         )
+    }
+
+    /// The profile of the receiving host.
+    pub fn receiving_host(&self) -> Profile {
+        self.receiver.unwrap_or(self.profile)
+    }
+
+    /// The delay of acknowledgments by RFC 5681; `None` if the receiver has the rules of Linux.
+    pub fn delayed_ack(&self) -> Option<DelayedAck> {
+        if self.ack_every.is_none() && self.ack_delay.is_none() {
+            return None;
+        }
+        let usual = self.receiving_host().config().delayed_ack;
+        let timeout = self.ack_delay.map_or(usual.timeout, |delay| delay.0);
+        Some(DelayedAck { every: self.ack_every.unwrap_or(usual.every), timeout })
     }
 
     /// Checks the settings against each other. `blame` returns the path of the first of several
@@ -328,7 +369,8 @@ impl TcpSettings {
             "tick, {tick}, is more than rto_min, {rto_min}: every timeout would be one tick"
         );
         blame(&["tick", "rto_min"]).require(tick <= rto_min, &problem)?;
-        blame(&["ack_every"]).require(self.ack_every >= 1, "must be at least 1")?;
+        blame(&["ack_every"]).require(self.ack_every != Some(0), "must be at least 1")?;
+        self.check_receiver(&blame)?;
         let (mss, receive_buffer) = (self.mss.get().bytes(), self.receive_buffer.get());
         let problem =
             format!("receive_buffer, {receive_buffer} B, cannot hold one segment of {mss} B");
@@ -337,5 +379,20 @@ impl TcpSettings {
         let problem =
             format!("a full segment with its headers, {packet} B, exceeds an IP packet of 65535 B");
         blame(&["header", "mss"]).require(packet <= 65_535, &problem)
+    }
+
+    /// Refuses a delay of acknowledgments for a receiver that was explicitly given the rules of
+    /// Linux.
+    fn check_receiver(&self, blame: &impl Fn(&[&str]) -> KeyPath) -> Result<(), ScenarioError> {
+        let Some(receiver) = self.receiver.filter(|receiver| receiver.is_linux()) else {
+            return Ok(());
+        };
+        if self.delayed_ack().is_none() {
+            return Ok(());
+        }
+        let name = tcp::Profile::from(receiver);
+        let path = blame(&["ack_every", "ack_delay"]);
+        let error = path.error(&format!("contradicts receiver = \"{name}\""));
+        Err(error.with_hint("the receiver of Linux decides when it acknowledges: omit one of both"))
     }
 }

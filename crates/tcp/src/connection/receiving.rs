@@ -3,6 +3,7 @@
 use units::Instant;
 use wire::{Segment, SeqNum, UnscaledWindow};
 
+use crate::config::Config;
 use crate::connection::Connection;
 use crate::event::Accepted;
 use crate::receive::{Facts, LinuxState, ReceiveInfo};
@@ -11,6 +12,15 @@ impl Connection {
     /// State of the receiver with the names of Linux's `TCP_INFO`; `None` if it follows the RFCs.
     pub fn receive_info(&self) -> Option<ReceiveInfo> {
         self.rcv.linux_info()
+    }
+
+    /// Window in bytes that a connection with this configuration advertises first. `timestamps`
+    /// says that they are negotiated: Linux then counts shorter segments.
+    pub fn initial_window(config: &Config, timestamps: bool) -> u32 {
+        match config.receiver.linux() {
+            None => config.receive_buffer,
+            Some(options) => LinuxState::initial_window(options, config, timestamps),
+        }
     }
 
     /// Handles a segment that a network device has joined from segments of `unit` bytes (receive

@@ -71,12 +71,12 @@ fn settings_come_from_the_workload_then_the_common_table_then_the_profile() {
     let own = Tcp { ack_every: Some(2), ..Tcp::default() };
     let path = KeyPath::element("workload", 0);
     let settings = common.resolve(&own, &path).unwrap();
-    assert_eq!((settings.ack_every, u16::from(settings.mss)), (2, 536));
+    assert_eq!((settings.ack_every, u16::from(settings.mss)), (Some(2), 536));
     assert_eq!(settings.header.map(Header::get), Some(40));
     let own = Tcp { profile: Some(Profile::Bsd), ..own };
     let settings = common.resolve(&own, &path).unwrap();
     assert_eq!((u16::from(settings.mss), settings.header), (536, None));
-    assert!(settings.profile.timers_on_ticks());
+    assert_eq!(settings.rto().map(|rto| rto.expiry_tick()), Some(Duration::from_millis(500)));
 }
 
 #[test]
@@ -90,6 +90,42 @@ fn profiles_are_valid_and_as_documented() {
     }
     let rfc = Profile::Rfc.settings();
     assert_eq!((rfc.rto_initial.0, rfc.tick.0), (Duration::from_secs(1), Duration::from_millis(1)));
-    assert_eq!((rfc.rtt_sample, rfc.growth, rfc.ack_every), (RttSample::Ack, Growth::Bytes, 2));
+    assert_eq!(
+        (rfc.rtt_sample, rfc.growth, rfc.ack_every),
+        (RttSample::Ack, Growth::Bytes, Some(2))
+    );
     assert!(rfc.timestamps && rfc.header.is_none());
+}
+
+#[test]
+fn a_linux_receiver_gives_way_to_a_delay_of_acknowledgments() {
+    let path = KeyPath::default();
+    let linux = Tcp { profile: Some(Profile::Linux618), ..Tcp::default() };
+    let settings = linux.resolve(&Tcp::default(), &path).unwrap();
+    assert_eq!((settings.delayed_ack(), settings.ack_every), (None, None));
+    let own = Tcp { ack_every: Some(1), ..Tcp::default() };
+    let settings = linux.resolve(&own, &path).unwrap();
+    let delayed_ack = settings.delayed_ack().unwrap();
+    assert_eq!((delayed_ack.every, delayed_ack.timeout), (1, Duration::from_millis(40)));
+    let own = Tcp { ack_delay: "10ms".parse().ok().map(super::Text), ..Tcp::default() };
+    let delayed_ack = linux.resolve(&own, &path).unwrap().delayed_ack().unwrap();
+    assert_eq!((delayed_ack.every, delayed_ack.timeout), (2, Duration::from_millis(10)));
+    let explicit = Tcp { receiver: Some(Profile::Linux612), ack_every: Some(1), ..linux };
+    let error = explicit.resolve(&Tcp::default(), &path).unwrap_err().to_string();
+    assert!(error.starts_with("tcp.ack_every: contradicts receiver = \"linux-6.12\""), "{error}");
+}
+
+#[test]
+fn the_receiving_host_may_have_a_profile_of_its_own() {
+    let path = KeyPath::default();
+    let receiver = Some(Profile::Linux618);
+    let mixed = Tcp { profile: Some(Profile::Bsd), receiver, ..Tcp::default() };
+    let settings = mixed.resolve(&Tcp::default(), &path).unwrap();
+    assert_eq!((settings.delayed_ack(), settings.receive_buffer.get()), (None, 32 << 20));
+    assert_eq!(settings.rto_min.0, Duration::from_secs(1));
+    let receiver = Some(Profile::Rfc);
+    let mixed = Tcp { profile: Some(Profile::Linux618), receiver, ..Tcp::default() };
+    let settings = mixed.resolve(&Tcp::default(), &path).unwrap();
+    assert_eq!((settings.ack_every, settings.receive_buffer.get()), (Some(2), 1_000_000));
+    assert_eq!(settings.rto_min.0, Duration::from_millis(200));
 }
