@@ -101,6 +101,7 @@ def page() -> str:
 
 _WITHOUT_VALUE = {
     "ssthresh_initial": "none",
+    "rtt_initial": "none",
     "receiver": "that of the profile",
     "ack_every": "rules of Linux",
     "ack_delay": "rules of Linux",

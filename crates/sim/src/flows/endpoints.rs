@@ -6,6 +6,7 @@ use policy::SenderPolicy;
 use policy::congestion::{MAX_WINDOW, WindowRules};
 use policy::rtt::RtoConfig;
 use tcp::{Config, Connection, Negotiated, Receiving};
+use units::{Duration, Instant};
 use wire::SeqNum;
 
 use crate::plan::PlannedWorkload;
@@ -18,6 +19,8 @@ pub(crate) struct Endpoints {
     /// Equal to that of `sender` without its custom controller, unless the hosts differ.
     receiver: Arc<Config>,
     opener: Option<Opener>,
+    /// Round-trip time that the sender knows.
+    rtt: Option<Duration>,
 }
 
 impl Endpoints {
@@ -31,12 +34,19 @@ impl Endpoints {
             Arc::clone(&common)
         };
         let receiver = receiving(&workload.tcp, &common).map_or(common, Arc::new);
-        Self { sender, receiver, opener }
+        let rtt = workload.tcp.rtt_initial.map(|rtt| rtt.0);
+        Self { sender, receiver, opener, rtt }
     }
 
-    pub(super) fn sender(&self, identity: u64) -> Connection {
+    /// Makes the end that sends data, for a flow that starts at `at`.
+    pub(super) fn sender(&self, identity: u64, at: Instant) -> Connection {
         let window = Connection::initial_window(&self.receiver, self.receiver.timestamps);
-        self.end(&self.sender, iss(identity), irs(identity), Opener::Sender, window)
+        let (iss, irs) = (iss(identity), irs(identity));
+        let mut sender = self.end(&self.sender, iss, irs, Opener::Sender, window);
+        if let Some(rtt) = self.rtt {
+            sender.assume_rtt(rtt, at);
+        }
+        sender
     }
 
     pub(super) fn receiver(&self, identity: u64) -> Connection {

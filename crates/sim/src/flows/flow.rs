@@ -131,7 +131,7 @@ impl Flow {
             is_free: false,
             is_ahead: false,
             send_deferred: false,
-            sender: endpoints.sender(identity),
+            sender: endpoints.sender(identity, start.at),
             index,
             start,
             all_received: Instant::NEVER,

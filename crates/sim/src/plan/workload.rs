@@ -119,6 +119,11 @@ impl PlannedWorkload {
         path.require(forward.iter().chain(&back).any(takes_time), problem)?;
         let demand = demand(workload, &path, scenario.duration.0, links, &forward)?;
         let tcp = scenario.tcp.resolve(workload.tcp(), &path)?;
+        let known = if workload.tcp().rtt_initial.is_some() { &path } else { &KeyPath::default() };
+        known.key("tcp").key("rtt_initial").require(
+            tcp.rtt_initial.is_none() || !*workload.handshake(),
+            "contradicts handshake = true, which measures the round-trip time",
+        )?;
         check_buffers(workload.name(), &demand, &tcp, links, &forward)?;
         Ok(Self {
             name: workload.name().clone(),

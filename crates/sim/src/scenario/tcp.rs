@@ -119,6 +119,10 @@ settings! { |profile, config|
     // RFC 5681 §3.1: arbitrarily high.
     optional [ssthresh_initial]: Threshold = None;
 
+    /// Round-trip time that the sender knows when a flow starts, as on a connection that has been
+    /// used before. Only without a handshake, which measures it.
+    optional [rtt_initial]: Time = None;
+
     /// Profile of the receiving host, which determines its acknowledgments and its window. It
     /// replaces `profile` in `ack_every`, `ack_delay`, `receive_buffer` and the rules of Linux.
     ///
@@ -358,6 +362,8 @@ impl TcpSettings {
         let [rto_initial, rto_min, rto_max, tick] =
             [self.rto_initial, self.rto_min, self.rto_max, self.tick].map(|time| time.0);
         blame(&["rto_min"]).require(!rto_min.is_zero(), "must be above zero")?;
+        let no_rtt = self.rtt_initial.is_some_and(|rtt| rtt.0.is_zero());
+        blame(&["rtt_initial"]).require(!no_rtt, "must be above zero")?;
         let problem = format!("rto_max, {rto_max}, is below rto_min, {rto_min}");
         blame(&["rto_max", "rto_min"]).require(rto_max >= rto_min, &problem)?;
         let problem = format!(

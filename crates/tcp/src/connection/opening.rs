@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use units::Instant;
+use units::{Duration, Instant};
 use wire::{Control, Segment, SeqNum};
 
 use crate::config::{Config, Negotiated};
@@ -23,6 +23,12 @@ pub(crate) enum Opening {
 }
 
 impl Connection {
+    /// Takes a round-trip time that was measured before the first data, as on a connection that has
+    /// been used before. `now` is the time at which the connection begins.
+    pub fn assume_rtt(&mut self, rtt: Duration, now: Instant) {
+        self.snd.assume_rtt(rtt, now, &self.config);
+    }
+
     /// Creates a connection in SYN-RECEIVED that answers `syn`. Returns `None` if the segment does
     /// not open a connection.
     ///

@@ -1,6 +1,6 @@
 //! The SYN in the sending half: its transmission, its acknowledgment, and its timeouts.
 
-use units::Instant;
+use units::{Duration, Instant};
 use wire::SeqNum;
 
 use super::Sender;
@@ -53,6 +53,14 @@ impl Sender {
             None if self.statistics.syn_timeouts > 0 => self.rtt.after_syn_timeout(&config.rto),
             None => {}
         }
+    }
+
+    /// Takes a round-trip time that was measured before the first data of this connection.
+    pub(crate) fn assume_rtt(&mut self, rtt: Duration, now: Instant, config: &Config) {
+        if let Some(packets) = self.special.packets_mut() {
+            packets.handshake_done(Some(rtt), self.smss, self.una, self.nxt, now);
+        }
+        self.rtt.sample(rtt, &config.rto);
     }
 
     /// Handles an expiry of the retransmission timer for the SYN. Returns `false` after too many
