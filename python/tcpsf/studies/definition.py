@@ -185,6 +185,8 @@ class StudyPlot:
     """Name of the axis with one line for each of its values, or ``class``."""
     panels: str | None = None
     """Name of the axis with one panel for each of its values, or ``class``."""
+    only: Mapping[str, Any] = field(default_factory=dict)
+    """Values of axes to which the figure is limited, by name of the axis."""
     title: str | None = None
     """Title; default: from the measure."""
     log: bool = False
@@ -400,7 +402,10 @@ def _check_plots(study: Study, columns: list[str]) -> None:
         for what, column in chosen.items():
             if column is not None and column not in (*columns, "class"):
                 raise _no_axis(f"{where}.{what}", column, [*columns, "class"])
-        _refuse_repeated([each for each in chosen.values() if each], where, "axis")
+        for column in plot.only:
+            if column not in columns:
+                raise _no_axis(f"{where}.only", column, columns)
+        _refuse_repeated([*filter(None, chosen.values()), *plot.only], where, "axis")
         if plot.value != "value" and study.compare is None:
             raise StudyError(
                 f'{where}.value: "{plot.value}" needs a table `[compare]`',

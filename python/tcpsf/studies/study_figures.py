@@ -40,9 +40,10 @@ def figures(study: Study, frame: pl.DataFrame) -> Iterator[Plot]:
 def _figure(study: Study, frame: pl.DataFrame, wanted: StudyPlot) -> Plot:
     rows = _selected(frame, wanted)
     if not rows:
+        limits = "".join(f" and {name} = `{value}`" for name, value in wanted.only.items())
         raise StudyError(
-            f"plot `{wanted.name}`: no result has the measure `{wanted.measure}`",
-            hint="check its `measure`, `workload` and `classes`, and the selection in `[keep]`",
+            f"plot `{wanted.name}`: no result has the measure `{wanted.measure}`{limits}",
+            hint="check its `measure`, `workload`, `classes` and `only`, and `[keep]`",
         )
     x_axis, positions = _positions(study, wanted, rows)
     prefix = PREFIXES[wanted.value]
@@ -59,10 +60,7 @@ def _figure(study: Study, frame: pl.DataFrame, wanted: StudyPlot) -> Plot:
         if row[f"{prefix}value"] is not None
     ]
     if not drawn:
-        raise StudyError(
-            f"plot `{wanted.name}`: `{wanted.measure}` has no value at any point",
-            hint="a percentile needs more flows: add runs, or a longer `duration`",
-        )
+        raise _without_values(wanted)
     bars = x_axis.scale == "category"
     many = len(set(positions)) > MOST_WHISKERS
     y_axis = _y_axis(wanted, rows)
@@ -93,10 +91,24 @@ def _selected(frame: pl.DataFrame, wanted: StudyPlot) -> list[dict[str, Any]]:
             rows = rows.filter(pl.col(CLASS).is_in(wanted.classes))
     else:
         rows = rows.filter(pl.col(CLASS).is_null())
-    found = rows.to_dicts()
-    if wanted.value != "value":
-        found = [row for row in found if row["difference_value"] is not None]
-    return found
+    found = [
+        row
+        for row in rows.to_dicts()
+        if all(row[name] == value for name, value in wanted.only.items())
+    ]
+    if wanted.value == "value" or not found:
+        return found
+    compared = [row for row in found if row["difference_value"] is not None]
+    if not compared:
+        raise _without_values(wanted)
+    return compared
+
+
+def _without_values(wanted: StudyPlot) -> StudyError:
+    return StudyError(
+        f"plot `{wanted.name}`: `{wanted.measure}` has no value at any point",
+        hint="a percentile needs more flows: add runs, or a longer `duration`",
+    )
 
 
 def _positions(
@@ -126,7 +138,7 @@ def _positions(
 
 def _series(study: Study, wanted: StudyPlot, row: dict[str, Any]) -> str:
     """Return the label of a row's line: its value on ``lines``, and on axes without a role."""
-    placed = {wanted.x, wanted.panels, wanted.lines}
+    placed = {wanted.x, wanted.panels, wanted.lines, *wanted.only}
     baseline = study.compare.axis if study.compare and wanted.value != "value" else None
     others = [axis.column for axis in study.axis if axis.column not in placed]
     free = [column for column in others if column != baseline or _several(study, column)]
