@@ -174,7 +174,9 @@ def test_bad_files(tcpsf: Command, study_file: Path, text: str, message: str) ->
         assert str(study_file) in answer.err
 
 
-@pytest.mark.parametrize("name", ["framing-by-loss", "initial-window", "buffer-size"])
+@pytest.mark.parametrize(
+    "name", ["framing-by-loss", "initial-window", "buffer-size", "remedies", "remedies-congestion"]
+)
 def test_example_studies_at_small_scale(tcpsf: Command, name: str, tmp_path: Path) -> None:
     study = REPOSITORY / "docs" / "examples" / f"{name}.toml"
     words = ("--store", tmp_path, "--runs", "2", "--set", "duration=12s", "--set", "warm_up=2s")
@@ -210,6 +212,19 @@ def test_plot_has_the_values_and_intervals_of_the_results(tcpsf: Command, study_
     assert panel.y.label == "mean completion time"
 
 
+def test_plot_is_limited_to_a_position(tcpsf: Command, study_file: Path) -> None:
+    by_class = STUDY.replace("[keep]", '[keep]\nby = ["class"]')
+    plots = "\n[[plot]]\nname = 'both'\nmeasure = 'mean_s'\nx = 'class'\n" * 2
+    last = plots.rindex("both")
+    plots = f"{plots[:last]}one{plots[last + 4 :]}only = {{ bytes = '6kB' }}\n"
+    study_file.write_text(by_class + plots, encoding="utf-8")
+    answer = tcpsf("sweep", study_file, "--json")
+    frame = pl.DataFrame(json.loads(answer.out)["results"])
+    both, one = figures(Study.from_toml(study_file), frame)
+    assert [len(plot.panels[0].curves) for plot in (both, one)] == [2, 1]
+    assert list(one.panels[0].curves[0].y) == list(both.panels[0].curves[0].y)
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
@@ -217,6 +232,15 @@ def test_plot_has_the_values_and_intervals_of_the_results(tcpsf: Command, study_
         ("measure = 'goodput_mbps'\nx = 'bytes'", "plot `p`: no result has the measure"),
         ("measure = 'p999_s'\nx = 'bytes'", "plot `p`: `p999_s` has no value at any point"),
         ("measure = 'mean_s'\nx = 'bytes'\nvalue = 'percent'", "needs a table `[compare]`"),
+        (
+            "measure = 'mean_s'\nx = 'class'\nonly = { byte = 6 }",
+            "plot[0].only: no axis is called `byte`",
+        ),
+        (
+            "measure = 'mean_s'\nx = 'class'\nonly = { bytes = '7kB' }",
+            "no result has the measure `mean_s` and bytes = `7kB`",
+        ),
+        ("measure = 'mean_s'\nx = 'bytes'\nonly = { bytes = '6kB' }", "`bytes` is given twice"),
     ],
 )
 def test_bad_plots(tcpsf: Command, study_file: Path, lines: str, message: str) -> None:
