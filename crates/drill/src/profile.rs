@@ -118,11 +118,12 @@ impl Profile {
             timeouts: socket.timeouts(),
             ..rfc
         };
-        match self {
+        let config = match self {
             Self::Rfc => config,
             Self::Linux618 => linux(config, LinuxReceiver::LINUX_6_18, settings, socket),
             Self::Linux612 => linux(config, LinuxReceiver::LINUX_6_12, settings, socket),
-        }
+        };
+        Config { rto: config.sender.rto(config.rto), ..config }
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Record {
     pub rto_last: Duration,
     /// Counts of transmissions and retransmissions, by cause.
     pub statistics: SendStatistics,
+    /// Data segments sent a second time by `dup-tail`, which `statistics` does not count.
+    pub copied_segments: u32,
     /// The reason for the end.
     pub ending: EndReason,
 }

@@ -178,6 +178,7 @@ fn flow_row(now: Instant, flow: &Flow) -> FlowRow {
         sent_bytes: statistics.bytes,
         retransmitted_segments: statistics.retransmitted_segments,
         retransmitted_bytes: statistics.retransmitted_bytes,
+        copied_segments: flow.sender.copied_segments(),
         fast_retransmits: statistics.fast_retransmits,
         timeouts: statistics.timeouts,
         syn_timeouts: statistics.syn_timeouts + flow.receiver.statistics().syn_timeouts,
@@ -195,6 +196,7 @@ fn difference(before: &FlowRow, row: FlowRow) -> FlowRow {
         sent_bytes: row.sent_bytes - before.sent_bytes,
         retransmitted_segments: row.retransmitted_segments - before.retransmitted_segments,
         retransmitted_bytes: row.retransmitted_bytes - before.retransmitted_bytes,
+        copied_segments: row.copied_segments - before.copied_segments,
         fast_retransmits: row.fast_retransmits - before.fast_retransmits,
         timeouts: row.timeouts - before.timeouts,
         syn_timeouts: row.syn_timeouts - before.syn_timeouts,
@@ -211,6 +213,7 @@ fn recovery_row(flow: &Flow, loss: &LossEvent) -> RecoveryRow {
         Repair::SynTimeout => Cause::SynTimeout,
         Repair::Mark => Cause::Ecn,
         Repair::LossProbe => Cause::LossProbe,
+        Repair::TailCopy => Cause::TailCopy,
     };
     RecoveryRow {
         time_s: time_s(loss.at),

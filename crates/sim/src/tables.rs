@@ -122,6 +122,9 @@ table! {
         retransmitted_segments: Vec<u32>,
         /// Payload bytes retransmitted.
         retransmitted_bytes: Vec<u64>,
+        /// Data segments sent a second time by `dup-tail`, as a precaution. `segments` and
+        /// `sent_bytes` do not count them.
+        copied_segments: Vec<u32>,
         /// Losses detected by duplicate acknowledgments or SACK.
         fast_retransmits: Vec<u32>,
         /// Expirations of the retransmission timer with data outstanding.

@@ -195,6 +195,7 @@ impl Slot {
             rto_first: self.rto_first,
             rto_last: self.stream.rto(),
             statistics,
+            copied_segments: self.stream.copied_segments(),
             ending,
         }
     }

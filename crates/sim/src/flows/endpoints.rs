@@ -83,7 +83,7 @@ fn word(half: u64) -> SeqNum {
 
 fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
     // The plan has checked the order of the timeouts.
-    let rto = tcp.rto().unwrap_or(RtoConfig::RFC);
+    let rto = sender.rto(tcp.rto().unwrap_or(RtoConfig::RFC));
     Config {
         sender,
         controller: None,

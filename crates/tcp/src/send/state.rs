@@ -182,7 +182,8 @@ impl Sender {
     pub(crate) fn is_cwnd_limited(&self) -> bool {
         let (flight, left) = (self.flight(), self.data_end.distance_from(self.nxt));
         // A sender that counts packets notes that the window was full when it is polled.
-        if self.special.packets().is_some() {
+        // Nor is the length of the end of a write known here, or whether a copy is due.
+        if self.special.exists() || self.cuts_tails() {
             return false;
         }
         if flight == 0 || left == 0 || self.repair.in_recovery || self.policies.limited_transmit {
