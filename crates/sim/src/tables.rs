@@ -114,17 +114,14 @@ table! {
         sender_s: Nullable<f64>,
         /// From the start until the receiver had the last byte in order.
         receiver_s: Nullable<f64>,
-        /// Data segments sent, retransmissions included.
+        /// Data segments sent, retransmissions and copies included.
         segments: Vec<u32>,
-        /// Payload bytes sent, retransmissions included.
+        /// Payload bytes sent, retransmissions and copies included.
         sent_bytes: Vec<u64>,
         /// Data segments retransmitted.
         retransmitted_segments: Vec<u32>,
         /// Payload bytes retransmitted.
         retransmitted_bytes: Vec<u64>,
-        /// Data segments sent a second time by `dup-tail`, as a precaution. `segments` and
-        /// `sent_bytes` do not count them.
-        copied_segments: Vec<u32>,
         /// Losses detected by duplicate acknowledgments or SACK.
         fast_retransmits: Vec<u32>,
         /// Expirations of the retransmission timer with data outstanding.

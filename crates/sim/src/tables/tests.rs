@@ -16,7 +16,6 @@ fn flow(flow: u64, size: Option<u64>) -> FlowRow {
         sent_bytes: 4000,
         retransmitted_segments: 1,
         retransmitted_bytes: 1460,
-        copied_segments: 0,
         fast_retransmits: 0,
         timeouts: 1,
         syn_timeouts: 0,

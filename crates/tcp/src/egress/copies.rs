@@ -9,9 +9,18 @@ use crate::send::TailCopies;
 
 impl Connection {
     /// Number of segments that were sent a second time as a precaution, although nothing indicated
-    /// a loss. [`statistics`](Self::statistics) does not count them.
+    /// a loss. [`statistics`](Self::statistics) counts them as sent, but not as retransmitted.
     pub fn copied_segments(&self) -> u32 {
-        self.snd.special.copies().map_or(0, TailCopies::sent)
+        self.copied().0
+    }
+
+    /// Number of payload bytes in these segments.
+    pub fn copied_bytes(&self) -> u64 {
+        self.copied().1
+    }
+
+    fn copied(&self) -> (u32, u64) {
+        self.snd.special.copies().map_or((0, 0), TailCopies::sent)
     }
 
     /// Schedules the copy of a segment that is sent for the first time and carries PSH, if it ends
@@ -36,6 +45,8 @@ impl Connection {
     pub(super) fn take_copy(&mut self, now: Instant) -> Option<Segment> {
         let una = self.snd.una;
         let copy = self.snd.special.copies_mut()?.take_due(una, now)?;
+        self.snd.statistics.segments += 1;
+        self.snd.statistics.bytes += u64::from(copy.payload_len);
         let event = self.snd.event(now, Repair::TailCopy);
         self.emit(Event::Loss(event));
         Some(copy)

@@ -31,8 +31,8 @@ pub(crate) struct TailCopies {
     waiting: VecDeque<(Instant, Segment)>,
     /// Copies sent that no DSACK has reported, oldest first.
     unreported: VecDeque<SeqRange>,
-    /// Number of copies sent.
-    sent: u32,
+    /// Number of copies sent, and of their payload bytes.
+    sent: (u32, u64),
 }
 
 impl TailCopies {
@@ -44,7 +44,7 @@ impl TailCopies {
     pub(super) fn of(config: &Config, negotiated: &Negotiated) -> Option<Box<Self>> {
         let delay = config.sender.tail_copy.filter(|_| !negotiated.santa_cruz_negotiated())?;
         let (waiting, unreported) = (VecDeque::new(), VecDeque::new());
-        Some(Box::new(Self { delay, waiting, unreported, sent: 0 }))
+        Some(Box::new(Self { delay, waiting, unreported, sent: (0, 0) }))
     }
 
     /// Schedules the copy of a segment that is sent now. Drops copies of data below `una`, which is
@@ -67,7 +67,8 @@ impl TailCopies {
             if segment.seq.before(una) {
                 continue;
             }
-            self.sent += 1;
+            self.sent.0 += 1;
+            self.sent.1 += u64::from(segment.payload_len);
             if self.unreported.len() == Self::REMEMBERED {
                 self.unreported.pop_front();
             }
@@ -116,8 +117,8 @@ impl TailCopies {
         copy.and_then(|index| self.unreported.remove(index)).is_some()
     }
 
-    /// Number of copies sent.
-    pub(crate) const fn sent(&self) -> u32 {
+    /// Number of copies sent, and of their payload bytes.
+    pub(crate) const fn sent(&self) -> (u32, u64) {
         self.sent
     }
 

@@ -11,9 +11,9 @@ use super::Sender;
 /// Counters of what has been sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SendStatistics {
-    /// Number of segments with payload.
+    /// Number of segments with payload, with retransmissions and copies.
     pub segments: u32,
-    /// Number of payload bytes, with retransmissions.
+    /// Number of payload bytes, with retransmissions and copies.
     pub bytes: u64,
     /// Number of segments with payload that had been sent before.
     pub retransmitted_segments: u32,

@@ -7,7 +7,7 @@
 //! | `readable` `writable` `unacknowledged` | bytes |
 //! | `in_flight` | segments |
 //! | `segments` `bytes` `retransmitted_segments` `retransmitted_bytes` | sent since the beginning |
-//! | `copied_segments` | sent a second time by `dup-tail`, not included in `segments` |
+//! | `copied_segments` | sent a second time by `dup-tail`, included in `segments` |
 //! | `fast_retransmits` `timeouts` `syn_timeouts` `ecn_reductions` | counts |
 //! | `rto` `srtt` `timer` | durations; `timer` is the time to the next timeout, or `off` |
 //! | `state` | `ESTABLISHED` … |
