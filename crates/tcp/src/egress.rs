@@ -319,7 +319,12 @@ impl Connection {
         }
         // The journal, §III, changes Nagle's rule: at most one segment shorter than MSS_c, instead
         // of MSS, may be unacknowledged.
-        let small = len > 0 && len < mss_c && !last && tail.is_none_or(|tail| !tail.continues);
+        // A tail that is cut is one segment for it.
+        let small = len > 0
+            && match tail {
+                None => len < mss_c && !last,
+                Some(tail) => (tail.small || len < wanted) && !tail.continues && !snd.fin,
+            };
         if self.config.nagle && small && snd.una.before(snd.small_end) {
             return None;
         }

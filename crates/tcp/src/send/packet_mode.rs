@@ -247,14 +247,18 @@ impl Sender {
         }
         let small = tail.map_or(payload < mss_c, |tail| tail.small || payload < wanted);
         // Nagle's rule with Minshall's modification, for the last segment of the queue only.
-        let is_last = payload == left && !fin && record_end.is_none_or(|end| nxt + payload != end);
+        // A tail that is cut is one segment for it.
+        let is_last = match tail {
+            None => payload == left && !fin,
+            Some(tail) => !tail.continues && !closes,
+        };
+        let is_last = is_last && record_end.is_none_or(|end| nxt + payload != end);
         if small && is_last && force == Force::Nothing {
             let nagle = packets.writes.no_delay.map_or(config.nagle, |no_delay| !no_delay);
             if packets.writes.holds_last() {
                 return Err(Hold::Held);
             }
-            let continues = tail.is_some_and(|tail| tail.continues);
-            if nagle && !idle && !continues && small_end.after(una) {
+            if nagle && !idle && small_end.after(una) {
                 return Err(Hold::Quiet);
             }
         }
