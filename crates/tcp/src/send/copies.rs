@@ -129,3 +129,97 @@ impl TailCopies {
             + self.unreported.capacity() * size_of::<SeqRange>()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use wire::{Control, Flags, Options, UnscaledWindow, WindowScale};
+
+    use super::*;
+
+    fn copies(delay: Duration) -> TailCopies {
+        let (waiting, unreported) = (VecDeque::new(), VecDeque::new());
+        TailCopies { delay, waiting, unreported, sent: (0, 0) }
+    }
+
+    const fn at(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    fn segment(start: u32, len: u32) -> Segment {
+        Segment {
+            seq: SeqNum::new(start),
+            ack: Some(SeqNum::new(1)),
+            control: Control::None,
+            flags: Flags::PSH,
+            window: UnscaledWindow::from_bytes(1000, WindowScale::NONE),
+            payload_len: len,
+            options: Options::default(),
+        }
+    }
+
+    fn blocks(of: &[(u32, u32)]) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        for &(start, end) in of {
+            blocks.push(SeqRange::new(SeqNum::new(start), SeqNum::new(end)).unwrap());
+        }
+        blocks
+    }
+
+    #[test]
+    fn copies_leave_after_their_delay() {
+        let mut copies = copies(Duration::from_millis(5));
+        let una = SeqNum::new(1);
+        assert_eq!(copies.schedule(&segment(1, 100), una, at(0)), Some(at(5)));
+        assert_eq!(copies.schedule(&segment(101, 50), una, at(2)), Some(at(7)));
+        assert_eq!((copies.is_due(at(4)), copies.take_due(una, at(4))), (false, None));
+        assert_eq!(copies.take_due(una, at(5)), Some(segment(1, 100)));
+        assert_eq!(copies.next_after(at(5)), Some(at(7)));
+        assert_eq!(copies.take_due(una, at(7)), Some(segment(101, 50)));
+        assert_eq!((copies.sent(), copies.next_after(at(7))), ((2, 150), None));
+    }
+
+    #[test]
+    fn acknowledged_and_retransmitted_data_is_not_copied() {
+        let mut copies = copies(Duration::from_millis(5));
+        copies.schedule(&segment(1, 100), SeqNum::new(1), at(0));
+        assert_eq!(copies.take_due(SeqNum::new(101), at(5)), None);
+        copies.schedule(&segment(101, 100), SeqNum::new(101), at(6));
+        copies.drop_waiting();
+        assert_eq!(copies.take_due(SeqNum::new(101), at(20)), None);
+        assert_eq!(copies.sent(), (0, 0));
+        // Whoever writes all the time keeps only what is in flight.
+        for start in 0..1000 {
+            copies.schedule(&segment(start, 1), SeqNum::new(start), at(30));
+        }
+        assert_eq!(copies.waiting.len(), 1);
+    }
+
+    /// RFC 2883 §4: the first block is below the acknowledgment, or inside of the second block.
+    #[test]
+    fn each_copy_has_one_report() {
+        let mut copies = copies(Duration::ZERO);
+        copies.schedule(&segment(101, 100), SeqNum::new(1), at(0));
+        copies.take_due(SeqNum::new(1), at(0)).unwrap();
+        let table: [(u32, &[(u32, u32)], bool); 6] = [
+            (1, &[(101, 201)], false),
+            (1, &[], false),
+            (201, &[(1, 101)], false),
+            (1, &[(101, 201), (301, 401)], false),
+            (1, &[(101, 201), (101, 401)], true),
+            (201, &[(101, 201)], false),
+        ];
+        for (ack, given, expected) in table {
+            let seen = copies.take_report(SeqNum::new(ack), &blocks(given));
+            assert_eq!(seen, expected, "{ack} {given:?}");
+        }
+    }
+
+    #[test]
+    fn duplicates_of_data_above_are_not_of_the_copy() {
+        let mut copies = copies(Duration::ZERO);
+        copies.schedule(&segment(101, 100), SeqNum::new(1), at(0));
+        copies.take_due(SeqNum::new(1), at(0)).unwrap();
+        let seen = [101, 201, 201].map(|ack| copies.take_duplicate(SeqNum::new(ack)));
+        assert_eq!(seen, [false, true, false]);
+    }
+}
