@@ -47,10 +47,11 @@ pub fn config(
         }),
         Receiving::Rfc => Receiving::Rfc,
     };
+    let sender = policy(base.sender, sender, settings);
     Config {
-        sender: policy(base.sender, sender, settings),
+        sender,
         receiver,
-        rto: exact.unwrap_or(base.rto),
+        rto: sender.rto(exact.unwrap_or(base.rto)),
         mss,
         receive_buffer: socket.receive_buffer.unwrap_or(settings.receive_buffer),
         // The sockets count the room in the send buffer.

@@ -215,7 +215,8 @@ impl Profiles {
             // RFC 9293 §3.7.1: the MSS is the MTU minus the headers, without options.
             let mss = Mss::new(config.mtu.saturating_sub(headers)).unwrap_or(Mss::DEFAULT_IPV4);
             let santa_cruz = config.tcp.santa_cruz || sender.wants_santa_cruz();
-            Arc::new(Config { sender, mss, santa_cruz, ..config.tcp.clone() })
+            let rto = sender.rto(config.tcp.rto);
+            Arc::new(Config { sender, mss, santa_cruz, rto, ..config.tcp.clone() })
         };
         Self(
             config

@@ -22,7 +22,7 @@ pub struct Record {
     /// The time from this host's SYN to its acknowledgment. `None` if the SYN was retransmitted or
     /// a SYN cookie.
     pub handshake: Option<Duration>,
-    /// Payload bytes sent, without retransmissions.
+    /// Payload bytes sent, without retransmissions and copies.
     pub sent_bytes: u64,
     /// Payload bytes that the application has read.
     pub received_bytes: u64,
@@ -38,6 +38,8 @@ pub struct Record {
     pub rto_last: Duration,
     /// Counts of transmissions and retransmissions, by cause.
     pub statistics: SendStatistics,
+    /// Data segments sent a second time by `dup-tail`, included in `statistics.segments`.
+    pub copied_segments: u32,
     /// The reason for the end.
     pub ending: EndReason,
 }

@@ -7,13 +7,17 @@
 //!
 //! The two variants keep a different quantity constant in the small-window regime. Fixed-size
 //! framing keeps the *size* of a segment, variable-size framing the *number* of segments.
+//!
+//! [`Tail`] is another framing: it cuts only the end of a write, at any window.
 
 mod fixed_size;
 mod full_sized;
+mod tail;
 mod variable_size;
 
 pub use fixed_size::{Avoidance, FixedSize};
 pub use full_sized::FullSized;
+pub use tail::{Cut, Tail, TailSegment, TailView};
 pub use variable_size::{Alpha, VariableSize};
 
 use enum_dispatch::enum_dispatch;
@@ -59,6 +63,26 @@ pub enum AnySegmenter {
     FixedSize(FixedSize),
     /// Variable-size Smart Framing, VS-TCP-SF.
     VariableSize(VariableSize),
+    /// Full-sized segments, and a cut in the end of a write.
+    Tail(Tail),
+}
+
+impl AnySegmenter {
+    /// Returns whether the framing cuts the end of a write. The sender then asks
+    /// [`tail_mut`](Self::tail_mut) for the payload of each segment.
+    #[inline]
+    pub const fn is_tail(&self) -> bool {
+        matches!(self, Self::Tail(_))
+    }
+
+    /// The framing of the end of a write, if it is one.
+    #[inline]
+    pub const fn tail_mut(&mut self) -> Option<&mut Tail> {
+        match self {
+            Self::Tail(tail) => Some(tail),
+            _ => None,
+        }
+    }
 }
 
 /// Parameters of both framings: the small-window regime.

@@ -10,7 +10,10 @@ use crate::congestion::{
 use crate::loss::{self, AnyDetector, DupAck, EarlyRetransmit, Sack};
 use crate::packets::{Cubic, CubicConfig, PacketController, PacketReno, SlowStartExit};
 use crate::recovery::{self, AnyRecovery};
-use crate::segment::{Alpha, AnySegmenter, Avoidance, FixedSize, FullSized, Regime, VariableSize};
+use crate::rtt::RtoConfig;
+use crate::segment::{
+    Alpha, AnySegmenter, Avoidance, Cut, FixedSize, FullSized, Regime, Tail, VariableSize,
+};
 
 mod name;
 
@@ -32,6 +35,12 @@ pub struct SenderPolicy {
     pub byte_counting: bool,
     /// Segmenter.
     pub framing: Framing,
+    /// The last segment of a write is sent a second time, after this delay (zero: at once), as a
+    /// precaution. It is not a retransmission, and no other policy knows of it.
+    pub tail_copy: Option<Duration>,
+    /// Minimum of the retransmission timeout, instead of the configuration's; see
+    /// [`rto`](Self::rto).
+    pub rto_min: Option<Duration>,
     /// Initial window.
     pub initial_window: InitialWindow,
     /// Loss window, the window of a slow start after a timeout, in full-sized segments (RFC 5681:
@@ -119,6 +128,8 @@ pub enum Framing {
     FixedSize(Regime, Avoidance),
     /// Variable-size Smart Framing, VS-TCP-SF.
     VariableSize(Regime, Alpha),
+    /// Full-sized segments, and a cut in the end of a write.
+    Tail(Cut),
 }
 
 /// Amount that a connection may send before its first acknowledgment.
@@ -161,6 +172,8 @@ impl SenderPolicy {
         early_retransmit: None,
         byte_counting: false,
         framing: Framing::Full,
+        tail_copy: None,
+        rto_min: None,
         initial_window: InitialWindow::Segments(1),
         loss_window: 1,
     };
@@ -228,7 +241,17 @@ impl SenderPolicy {
             Framing::VariableSize(regime, alpha) => {
                 AnySegmenter::VariableSize(VariableSize::new(regime, alpha))
             }
+            Framing::Tail(cut) => AnySegmenter::Tail(Tail::new(cut)),
         }
+    }
+
+    /// Returns the parameters of the retransmission timeout: `base`, with the minimum of this sender
+    /// if it names one. A sender with RACK adds the minimum to the round-trip time, and to the probe
+    /// timeout of a single segment, as Linux does; for the others it is the minimum of RFC 6298
+    /// §2.4.
+    #[must_use]
+    pub fn rto(&self, base: RtoConfig) -> RtoConfig {
+        self.rto_min.map_or(base, |min| base.with_min(min))
     }
 
     /// Creates the loss detector. Cumulative acknowledgments without further information allow only

@@ -237,6 +237,7 @@ impl Host {
             ("segments", u32s(&|record| record.statistics.segments)),
             ("retransmitted_segments", u32s(&|record| record.statistics.retransmitted_segments)),
             ("retransmitted_bytes", u64s(&|record| record.statistics.retransmitted_bytes)),
+            ("copied_segments", u32s(&|record| record.copied_segments)),
             ("fast_retransmits", u32s(&|record| record.statistics.fast_retransmits)),
             ("timeouts", u32s(&|record| record.statistics.timeouts)),
             ("syn_timeouts", u32s(&|record| record.statistics.syn_timeouts)),

@@ -211,6 +211,7 @@ fn recovery_row(flow: &Flow, loss: &LossEvent) -> RecoveryRow {
         Repair::SynTimeout => Cause::SynTimeout,
         Repair::Mark => Cause::Ecn,
         Repair::LossProbe => Cause::LossProbe,
+        Repair::TailCopy => Cause::TailCopy,
     };
     RecoveryRow {
         time_s: time_s(loss.at),

@@ -114,9 +114,9 @@ table! {
         sender_s: Nullable<f64>,
         /// From the start until the receiver had the last byte in order.
         receiver_s: Nullable<f64>,
-        /// Data segments sent, retransmissions included.
+        /// Data segments sent, retransmissions and copies included.
         segments: Vec<u32>,
-        /// Payload bytes sent, retransmissions included.
+        /// Payload bytes sent, retransmissions and copies included.
         sent_bytes: Vec<u64>,
         /// Data segments retransmitted.
         retransmitted_segments: Vec<u32>,

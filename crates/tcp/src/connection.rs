@@ -109,6 +109,11 @@ impl Connection {
     }
 
     fn in_state(state: State, config: Arc<Config>, iss: SeqNum, negotiated: Negotiated) -> Self {
+        debug_assert_eq!(
+            config.sender.rto(config.rto),
+            config.rto,
+            "SenderPolicy::rto was not used"
+        );
         Self {
             state,
             snd: Sender::new(&config, &negotiated, iss),

@@ -8,6 +8,7 @@ use wire::{AckWindow, Control, Ecn, Flags, Segment, SeqNum};
 use crate::connection::Connection;
 use crate::state::State;
 
+mod copies;
 mod packets;
 
 /// A range of sequence numbers to send as one segment.
@@ -37,8 +38,10 @@ impl Connection {
             }
             _ => {}
         }
-        if let Some(probe) = self.take_window_probe(now) {
-            return Some(probe);
+        if self.snd.special.exists()
+            && let Some(segment) = self.take_copy(now).or_else(|| self.take_window_probe(now))
+        {
+            return Some(segment);
         }
         let next = if self.rcv.owes_duplicate() { None } else { self.next_segment(now) };
         let mut segment = match next {
@@ -76,7 +79,8 @@ impl Connection {
             && !self.snd.repair.in_recovery
             && !self.rcv.ack_is_due()
             && !self.owes_reset()
-            && self.snd.special.packets().is_none_or(|packets| !packets.has_output());
+            && self.snd.special.packets().is_none_or(|packets| !packets.has_output())
+            && self.snd.special.copies().is_none_or(|copies| !copies.is_due(now));
         if drained {
             self.note_app_limited();
             if self.snd.special.packets().is_some() {
@@ -123,6 +127,9 @@ impl Connection {
         if self.negotiated.ecn && next.new && payload_len > 0 && !self.snd.is_probing() {
             let reduced = self.snd.ecn.take_cwr();
             segment.flags = segment.flags.with_ecn(Ecn::Ect0).with(Flags::CWR, reduced);
+        }
+        if self.snd.special.exists() && next.new && push {
+            self.schedule_copy(&segment, now);
         }
         segment
     }
@@ -217,6 +224,9 @@ impl Connection {
         if again {
             statistics.retransmitted_segments += 1;
             statistics.retransmitted_bytes += u64::from(payload);
+            if let Some(copies) = self.snd.special.copies_mut() {
+                copies.drop_waiting();
+            }
         }
     }
 
@@ -265,17 +275,22 @@ impl Connection {
     )]
     #[inline(always)]
     fn next_new_segment(&mut self, now: Instant) -> Option<NextSegment> {
-        let snd = &self.snd;
-        if snd.ecn.is_blocked_until_rto() {
+        if self.snd.ecn.is_blocked_until_rto() {
             return None;
         }
+        let left = self.snd.data_end.distance_from(self.snd.nxt);
+        let tail = if self.snd.cuts_tails() && left > 0 {
+            self.snd.next_of_tail(left, u32::MAX)
+        } else {
+            None
+        };
+        let snd = &self.snd;
         let view = snd.view();
         let mss_c = snd.mss_c_at(&view);
-        let left = snd.data_end.distance_from(snd.nxt);
         let flight = view.flight;
         let probe = snd.probe && flight == 0;
         let usable = snd.wnd.saturating_sub(flight).max(u32::from(probe));
-        let wanted = left.min(mss_c);
+        let wanted = tail.map_or(left.min(mss_c), |tail| tail.payload);
         let len = wanted.min(usable);
         let last = snd.fin && len == left;
         // The FIN has a sequence number, which must be in the peer's window.
@@ -304,12 +319,18 @@ impl Connection {
         }
         // The journal, §III, changes Nagle's rule: at most one segment shorter than MSS_c, instead
         // of MSS, may be unacknowledged.
-        let small = len > 0 && len < mss_c && !last;
+        // A tail that is cut is one segment for it.
+        let small = len > 0
+            && match tail {
+                None => len < mss_c && !last,
+                Some(tail) => (tail.small || len < wanted) && !tail.continues && !snd.fin,
+            };
         if self.config.nagle && small && snd.una.before(snd.small_end) {
             return None;
         }
         let len = len + u32::from(fin);
-        Some(NextSegment { seq: snd.nxt, len, small: len < mss_c, new: !snd.nxt.before(snd.max) })
+        let small = tail.map_or(len < mss_c, |tail| tail.small || len < wanted);
+        Some(NextSegment { seq: snd.nxt, len, small, new: !snd.nxt.before(snd.max) })
     }
 
     fn note_app_limited(&mut self) {

@@ -16,7 +16,7 @@ pub enum Event {
     PeerClosed,
     /// The connection has ended.
     Closed(CloseReason),
-    /// The sender detected a loss or an echoed mark.
+    /// The sender detected a loss or an echoed mark, or sends a segment again as a precaution.
     Loss(LossEvent),
 }
 
@@ -53,6 +53,8 @@ pub enum Repair {
     /// A tail loss probe is sent, because acknowledgments are overdue (RFC 8985 §7). Whether a loss
     /// occurred is not known yet.
     LossProbe,
+    /// The last segment of a write is sent a second time, as a precaution. Nothing indicates a loss.
+    TailCopy,
     /// Nothing was lost: the peer echoed a mark (RFC 3168 §6.1.2). Once per window.
     Mark,
 }

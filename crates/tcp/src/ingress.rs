@@ -5,6 +5,7 @@
 
 mod ack;
 mod ack_of_packets;
+mod copies;
 mod fin;
 mod linux;
 mod listen;

@@ -14,6 +14,7 @@ use crate::config::{Config, Negotiated};
 use crate::event::{LossEvent, Repair};
 
 mod ack;
+mod copies;
 mod ecn;
 mod handshake;
 mod packet_mode;
@@ -23,8 +24,10 @@ mod repair;
 mod reports;
 mod special;
 mod state;
+mod tail;
 mod timing;
 
+pub(crate) use copies::TailCopies;
 use ecn::EcnState;
 pub(crate) use packet_mode::PacketTimeout;
 pub(crate) use packets::{AckArrival, PacketSender};

@@ -47,9 +47,10 @@ prop_compose! {
         limited_transmit in any::<bool>(),
         early in select(vec!["", "", "+er", "+er-bytes"]),
         byte_counting in any::<bool>(),
-        framing in select(vec!["full", "fs", "vs"]),
-        n in 2..9u8,
-        min in 1..9u8,
+        framing in select(vec!["full", "fs", "vs", "tail", "tiny-tail"]),
+        (n, min) in (2..9u8, 1..9u8),
+        copy in select(vec!["", "", "+dup-tail", "+dup-tail(delay=1ms)", "+dup-tail(delay=30ms)", "+dup-tail(delay=400ms)"]),
+        rto_min in select(vec!["", "", "+rto-min(ms=1)", "+rto-min(ms=20)"]),
         iw in prop_oneof![(1..=10u8).prop_map(|n| n.to_string()), Just("rfc6928".to_owned())],
         lw in 1..4u8,
     ) -> SenderPolicy {
@@ -57,8 +58,13 @@ prop_compose! {
         let lt = if limited_transmit && !packets { "+lt" } else { "" };
         let early = if packets || control.contains("ackwindow") || control == "santa-cruz" { "" } else { early };
         let abc = if byte_counting && !packets && !control.starts_with("fixed") { "+abc" } else { "" };
-        let arguments = if framing == "full" { String::new() } else { format!("(n={n}, min={min})") };
-        format!("{control}{lt}{early}{abc} / {framing}{arguments} / iw={iw}, lw={lw}").parse().expect("a sender")
+        let arguments = match framing {
+            "fs" | "vs" => format!("(n={n}, min={min})"),
+            "tail" => format!("(n={n})"),
+            _ => String::new(),
+        };
+        let copy = if control.contains("ackwindow") || control == "santa-cruz" { "" } else { copy };
+        format!("{control}{lt}{early}{abc} / {framing}{arguments}{copy}{rto_min} / iw={iw}, lw={lw}").parse().expect("a sender")
     }
 }
 
@@ -120,7 +126,7 @@ prop_compose! {
             controller: None,
             window: WindowRules { counting, halving, ssthresh },
             mss: Mss::new(mss).expect("at least one byte"),
-            rto,
+            rto: sender.rto(rto),
             rtt_samples,
             delayed_ack: DelayedAck { every, timeout },
             receiver,

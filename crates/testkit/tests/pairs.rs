@@ -38,6 +38,10 @@ fn undisturbed(mut config: PairConfig) -> PairConfig {
         // The sum of a round trip and a delayed acknowledgment remains below the shortest timeout,
         // 100 ms.
         end.tcp.delayed_ack.timeout = Duration::from_millis(30);
+        if end.tcp.sender.rto_min.take().is_some() {
+            // A lower minimum makes the timer expire before an acknowledgment that is delayed.
+            end.tcp.rto = end.tcp.rto.with_min(Duration::from_millis(100));
+        }
     }
     let [a, b] = &mut config.ends;
     let longest = a.tcp.mss.max(b.tcp.mss);

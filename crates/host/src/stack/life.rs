@@ -84,7 +84,7 @@ impl Stack {
                     tcp::Repair::FastRetransmit => self.counters.fast_retransmits += 1,
                     tcp::Repair::Timeout => self.counters.timeouts += 1,
                     tcp::Repair::SynTimeout | tcp::Repair::Mark => slot.syn_sent = None,
-                    tcp::Repair::LossProbe => {}
+                    tcp::Repair::LossProbe | tcp::Repair::TailCopy => {}
                 },
                 tcp::Event::Closed(reason) => {
                     let ending = slot.cause.unwrap_or(EndReason::Tcp(reason));

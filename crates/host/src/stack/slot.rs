@@ -187,7 +187,9 @@ impl Slot {
             start: self.start,
             end: now,
             handshake: self.handshake,
-            sent_bytes: statistics.bytes - statistics.retransmitted_bytes,
+            sent_bytes: statistics.bytes
+                - statistics.retransmitted_bytes
+                - self.stream.copied_bytes(),
             received_bytes: self.read_bytes,
             first_sent: self.first_sent,
             last_acknowledged: self.last_acknowledged,
@@ -195,6 +197,7 @@ impl Slot {
             rto_first: self.rto_first,
             rto_last: self.stream.rto(),
             statistics,
+            copied_segments: self.stream.copied_segments(),
             ending,
         }
     }

@@ -37,6 +37,14 @@ impl RtoConfig {
         ordered.then_some(Self { initial, min, max, tick, ticks_expire })
     }
 
+    /// Returns the parameters with another minimum timeout. It is raised to the clock granularity,
+    /// and the initial and the maximum timeout are raised to it, so that the result is valid.
+    #[must_use]
+    pub fn with_min(self, min: Duration) -> Self {
+        let min = min.max(self.tick).max(Duration::from_nanos(1));
+        Self { min, initial: self.initial.max(min), max: self.max.max(min), ..self }
+    }
+
     /// Timeout before the first measurement.
     pub const fn initial(&self) -> Duration {
         self.initial
@@ -197,6 +205,21 @@ mod tests {
         assert_eq!((rtt.srtt(), rtt.rto(&config)), (Some(ms(100)), ms(300)));
         rtt.sample(ms(40), &config);
         assert!(rtt.rto(&config).as_nanos().is_multiple_of(ms(100).as_nanos()));
+    }
+
+    /// Another minimum: within the clock granularity, and the other bounds follow it.
+    #[test]
+    fn a_sender_may_have_its_own_minimum() {
+        let config = RtoConfig::new(ms(1000), ms(200), ms(60_000), ms(10), false).unwrap();
+        let table =
+            [(20, (20, 1000, 60_000)), (5, (10, 1000, 60_000)), (3000, (3000, 3000, 60_000))];
+        for (min, (least, initial, max)) in table {
+            let lowered = config.with_min(ms(min));
+            assert_eq!(
+                (lowered.min(), lowered.initial(), lowered.max()),
+                (ms(least), ms(initial), ms(max))
+            );
+        }
     }
 
     proptest! {

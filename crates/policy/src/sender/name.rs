@@ -4,13 +4,16 @@
 //! <congestion>[+newreno|+sack|+sack1|+fack|+ackwindow][+lt][+er|+er-bytes][+abc]
 //!     / <segmenter> / iw=<window>[, lw=N]
 //! <reno|cubic>+rack[+tlp][+prr][+pacing] / <segmenter> / iw=<window>
-//! linux[ / <segmenter> / iw=<window>]
+//! linux[+pacing][ / <segmenter>[ / iw=<window>]]
+//!
+//! <segmenter> = <full|fs(…)|vs(…)|tail(n=N)|tiny-tail>[+dup-tail[(delay=T)]][+rto-min(ms=N)]
 //!
 //! reno+sack / fs(n=4) / iw=1
 //! tahoe / full / iw=2
 //! reno+newreno+lt / vs(n=4, min=4, alpha=1.32) / iw=rfc6928
 //! vegas / full / iw=1
 //! cubic+rack+tlp+prr / full / iw=10
+//! linux / tail(n=4)+dup-tail(delay=5ms)+rto-min(ms=20)
 //! ```
 
 use std::str::FromStr;
@@ -35,7 +38,7 @@ pub struct ParseSenderError {
 
 impl ParseSenderError {
     /// Grammar and example of a sender name, for a hint.
-    pub const EXAMPLE: &str = "a sender is `linux`, `<cubic|reno>+rack[+tlp][+prr][+pacing] / …`, or `<tahoe|reno|vegas|santa-cruz|fixed(n=N)>[+newreno|+sack|+sack1|+fack|+ackwindow][+lt][+er|+er-bytes][+abc] / <full|fs(n=4)|vs(n=4)> / iw=<1…10>`, \
+    pub const EXAMPLE: &str = "a sender is `linux`, `<cubic|reno>+rack[+tlp][+prr][+pacing] / …`, or `<tahoe|reno|vegas|santa-cruz|fixed(n=N)>[+newreno|+sack|+sack1|+fack|+ackwindow][+lt][+er|+er-bytes][+abc] / <full|fs(n=4)|vs(n=4)|tail(n=4)|tiny-tail>[+dup-tail[(delay=T)]][+rto-min(ms=N)] / iw=<1…10>`, \
          e.g. `reno+sack / fs(n=4) / iw=1`";
 }
 

@@ -103,7 +103,7 @@ fn word(half: u64) -> SeqNum {
 /// The configuration of the end that sends data, without a custom controller.
 fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
     // The plan has checked the order of the timeouts.
-    let rto = tcp.rto().unwrap_or(RtoConfig::RFC);
+    let rto = sender.rto(tcp.rto().unwrap_or(RtoConfig::RFC));
     let profile = tcp.profile.config();
     let delayed_ack = tcp.delayed_ack();
     Config {

@@ -174,6 +174,9 @@ impl End {
             let timed_out = now.syn_timeouts > before.syn_timeouts;
             return if timed_out { "Retransmission timeout of the SYN" } else { "SYN sent again" };
         }
+        if now.copied_segments > before.copied_segments {
+            return "Copy of the end of a write (dup-tail), no sign of a loss";
+        }
         if now.timeouts > before.timeouts {
             self.reason = Reason::Timeout;
             return "Retransmission timeout";

@@ -62,6 +62,8 @@ pub(crate) struct History {
     pub(crate) fast_retransmits: u32,
     pub(crate) timeouts: u32,
     pub(crate) syn_timeouts: u32,
+    /// Segments sent a second time as a precaution.
+    pub(crate) copied_segments: u32,
     /// The end is in fast recovery.
     pub(crate) recovering: bool,
 }
@@ -147,6 +149,7 @@ fn history(flow: &Flow, packet: &Packet) -> History {
         fast_retransmits: statistics.fast_retransmits,
         timeouts: statistics.timeouts,
         syn_timeouts: statistics.syn_timeouts,
+        copied_segments: end.copied_segments(),
         recovering: end.send_state().recovering,
     }
 }

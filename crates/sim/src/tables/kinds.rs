@@ -41,11 +41,13 @@ pub enum Cause {
     Ecn,
     /// A tail loss probe. Whether a loss occurred is not known.
     LossProbe,
+    /// No loss is known: the last segment of a write is sent a second time (`dup-tail`).
+    TailCopy,
 }
 
 impl Cause {
-    pub(super) const NAMES: [&str; 5] =
-        ["fast-retransmit", "timeout", "syn-timeout", "ecn", "loss-probe"];
+    pub(super) const NAMES: [&str; 6] =
+        ["fast-retransmit", "timeout", "syn-timeout", "ecn", "loss-probe", "tail-copy"];
 
     /// The code in the column `cause`.
     pub const fn code(self) -> u32 {

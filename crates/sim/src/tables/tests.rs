@@ -82,9 +82,14 @@ fn sampled_flows_get_names() {
 #[test]
 fn codes_resolve_to_names() {
     let mut table = Recoveries::new(&names(["web"]), &names(["a", "b"]));
-    for cause in
-        [Cause::FastRetransmit, Cause::Timeout, Cause::SynTimeout, Cause::Ecn, Cause::LossProbe]
-    {
+    for cause in [
+        Cause::FastRetransmit,
+        Cause::Timeout,
+        Cause::SynTimeout,
+        Cause::Ecn,
+        Cause::LossProbe,
+        Cause::TailCopy,
+    ] {
         table.push(RecoveryRow {
             time_s: 0.0,
             flow: 0,
@@ -96,7 +101,7 @@ fn codes_resolve_to_names() {
             flight_bytes: 1460,
         });
     }
-    let causes: Vec<_> = (0..5).filter_map(|row| table.cause.get(row)).collect();
+    let causes: Vec<_> = (0..6).filter_map(|row| table.cause.get(row)).collect();
     assert_eq!(causes, Cause::NAMES);
     assert_eq!(table.variant.get(0), Some("b"));
     let quantities = [

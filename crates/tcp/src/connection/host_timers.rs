@@ -246,6 +246,8 @@ impl Connection {
         if self.state == State::TimeWait {
             return;
         }
+        let copy = self.snd.special.copies().and_then(|copies| copies.next_after(now));
+        self.timers.state = copy.unwrap_or(Instant::NEVER);
         let Some(host) = &self.host_timers else { return };
         let timeouts = self.config.timeouts;
         let user = timeouts.user_timeout.map_or(Instant::NEVER, |span| host.stalled_since + span);
@@ -259,7 +261,7 @@ impl Connection {
             _ => Instant::NEVER,
         };
         // A deadline may have passed already.
-        self.timers.state = user.min(keepalive).min(fin_wait_2).max(now);
+        self.timers.state = self.timers.state.min(user.min(keepalive).min(fin_wait_2).max(now));
     }
 
     /// Handles an expiry of the state timer.
@@ -274,7 +276,7 @@ impl Connection {
         let timeouts = self.config.timeouts;
         let may_send_keepalive = self.may_send_keepalive();
         let half_closed = self.state == State::FinWait2;
-        let Some(host) = &mut self.host_timers else { return };
+        let Some(host) = &mut self.host_timers else { return self.rearm_host_timer(now) };
         // RFC 9293 §3.10.8, USER TIMEOUT: the application is informed, the peer is not.
         if timeouts.user_timeout.is_some_and(|span| host.stalled_since + span <= now) {
             return self.enter_closed(CloseReason::TimedOut);

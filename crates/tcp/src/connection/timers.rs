@@ -12,7 +12,8 @@ pub(crate) struct Timers {
     /// RFC 9293 §3.8.6.1: probe of a window that is too small to send.
     pub(crate) persist: Instant,
     /// Expiry of the state: the end of TIME-WAIT after 2 MSL (RFC 9293 §3.10.8), or in other states
-    /// the first deadline of [`HostTimers`](super::host_timers::HostTimers).
+    /// the first deadline of [`HostTimers`](super::host_timers::HostTimers) and of copies that wait
+    /// (`send::copies`).
     pub(crate) state: Instant,
 }
 

@@ -31,6 +31,8 @@ impl Connection {
         let window = segment.window.bytes(self.negotiated.send_scale);
         let advances = ack.after(self.snd.una);
         let window_changed = self.take_window(segment, ack, window);
+        let is_of_copy =
+            self.snd.special.exists() && self.acknowledges_copy(segment, ack, window_changed);
         let reports = &segment.options.reports;
         let newly_sacked = if reports.is_none() {
             0
@@ -55,6 +57,7 @@ impl Connection {
                 && segment.payload_len == 0
                 && segment.control == Control::None
                 && !window_changed
+                && !is_of_copy
                 // Answers to a window probe repeat without a loss.
                 && !self.snd.is_probing();
             let duplicate = Duplicate { exact, newly_sacked, now };

@@ -20,9 +20,11 @@ impl Connection {
         let window = segment.window.bytes(self.negotiated.send_scale);
         let updates_window = self.snd.takes_window_of_packets(segment.seq, ack, window);
         let stamp = segment.options.timestamps.filter(|_| self.negotiated.timestamps);
+        let acknowledges_copy = self.acknowledges_copy(segment, ack, updates_window);
         let arrival = AckArrival {
             ack,
             reports: segment.options.reports,
+            acknowledges_copy,
             echo: stamp.map(|stamp| stamp.ecr).filter(|&echo| echo != 0),
             timestamp_rtt: self.timestamp_rtt(segment, now),
             ece: self.negotiated.ecn

@@ -2,6 +2,7 @@
 //! [`PacketSender`](super::packets::PacketSender) with the retransmission queue.
 
 use policy::Segmenter;
+use policy::segment::TailSegment;
 use units::Instant;
 use wire::SeqNum;
 
@@ -117,7 +118,7 @@ impl Sender {
             Repair::FastRetransmit => self.statistics.fast_retransmits += 1,
             Repair::Timeout => self.statistics.timeouts += 1,
             Repair::Mark => self.statistics.ecn_reductions += 1,
-            Repair::LossProbe | Repair::SynTimeout => {}
+            Repair::LossProbe | Repair::TailCopy | Repair::SynTimeout => {}
         }
         let view = self.view();
         match repair {
@@ -128,7 +129,7 @@ impl Sender {
                 self.policies.segmenter.on_slow_start(cwnd0, &view);
             }
             Repair::FastRetransmit | Repair::Mark => self.policies.segmenter.on_reduction(&view),
-            Repair::LossProbe | Repair::SynTimeout => {}
+            Repair::LossProbe | Repair::TailCopy | Repair::SynTimeout => {}
         }
     }
 
@@ -226,6 +227,7 @@ impl Sender {
         let usable = (una + self.wnd).distance_from(nxt);
         let usable = if (una + self.wnd).before(nxt) { 0 } else { usable };
         let idle = self.board.is_empty();
+        let tail = if self.cuts_tails() { self.next_packet_of_tail(left) } else { None };
         let Some((packets, half)) = self.packet_half(now) else {
             return Err(Hold::Quiet);
         };
@@ -235,7 +237,8 @@ impl Sender {
         }
         let record_end = packets.writes.record_end_after(nxt);
         let in_record = record_end.map_or(left, |end| left.min(end.distance_from(nxt)));
-        let mut payload = in_record.min(mss_c);
+        let wanted = in_record.min(tail.map_or(mss_c, |tail| tail.payload));
+        let mut payload = wanted;
         let mut fin = closes && payload == left;
         if payload + u32::from(fin) > usable {
             if force != Force::Window || usable == 0 {
@@ -248,9 +251,14 @@ impl Sender {
         if !probes && (!fin && !packets.has_room(&half) || !may_add && !idle) {
             return Err(Hold::Quiet);
         }
-        let small = payload < mss_c;
+        let small = tail.map_or(payload < mss_c, |tail| tail.small || payload < wanted);
         // Nagle's rule with Minshall's modification, for the last segment of the queue only.
-        let is_last = payload == left && !fin && record_end.is_none_or(|end| nxt + payload != end);
+        // A tail that is cut is one segment for it.
+        let is_last = match tail {
+            None => payload == left && !fin,
+            Some(tail) => !tail.continues && !closes,
+        };
+        let is_last = is_last && record_end.is_none_or(|end| nxt + payload != end);
         if small && is_last && force == Force::Nothing {
             let nagle = packets.writes.no_delay.map_or(config.nagle, |no_delay| !no_delay);
             if packets.writes.holds_last() {
@@ -261,6 +269,17 @@ impl Sender {
             }
         }
         Ok(NewPacket { seq: nxt, len: payload + u32::from(fin), small, new: true })
+    }
+
+    /// Next packet of a framing that cuts the end of a write, with `left` bytes in the queue. There
+    /// is no such end while the application holds the last segment back.
+    fn next_packet_of_tail(&mut self, left: u32) -> Option<TailSegment> {
+        let packets = self.special.packets()?;
+        if left == 0 || packets.writes.holds_last() {
+            return None;
+        }
+        let room = packets.room(&self.board);
+        self.next_of_tail(left, room)
     }
 
     /// Records that new data is sent.

@@ -13,7 +13,7 @@ use units::{Duration, Instant};
 use wire::layout::PackedReport;
 use wire::{Arrival, CopyNumber, SeqNum, SeqRange};
 
-use super::{PacketSender, Sender};
+use super::Sender;
 use crate::config::Config;
 use crate::event::LossEvent;
 
@@ -132,8 +132,7 @@ impl Sender {
 
     /// Heap memory of this state in bytes.
     pub(crate) fn sender_memory(&self) -> usize {
-        self.special.reported().map_or(0, TimedReports::memory)
-            + self.special.packets().map_or(0, PacketSender::memory)
+        self.special.reported().map_or(0, TimedReports::memory) + self.special.memory()
     }
 
     /// Handles the reports of an acknowledgment. Returns the number of bytes reported for the first

@@ -3,18 +3,28 @@
 use policy::Feedback;
 use wire::SeqNum;
 
+use super::copies::TailCopies;
 use super::packets::PacketSender;
 use super::reports::TimedReports;
 use crate::config::{Config, Negotiated};
 
-/// State of a sender other than those that count bytes and duplicates or SACK blocks. Usually there
-/// is none.
+/// State of a sender other than those that only count bytes and duplicates or SACK blocks. Usually
+/// there is none.
 #[derive(Debug, Default)]
-pub(crate) struct Special(Option<Box<Kind>>);
+pub(crate) struct Special(Option<Box<Parts>>);
+
+#[derive(Debug)]
+struct Parts {
+    kind: Kind,
+    /// Copies of the ends of writes, if the policy has them.
+    copies: Option<Box<TailCopies>>,
+}
 
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "it is on the heap, once per connection")]
 enum Kind {
+    /// A sender that counts bytes.
+    Bytes,
     /// TCP Santa Cruz: the peer reports transmissions.
     Reported(TimedReports),
     /// A sender that counts packets.
@@ -26,18 +36,28 @@ impl Special {
     /// number is `iss`.
     pub(super) fn new(config: &Config, negotiated: &Negotiated, iss: SeqNum) -> Self {
         let kind = match PacketSender::new(config, negotiated, iss) {
-            Some(packets) => Some(Kind::Packets(packets)),
-            None => (negotiated.feedback == Feedback::AckWindow)
-                .then(|| Kind::Reported(TimedReports::new(!config.sender.backs_off()))),
+            Some(packets) => Kind::Packets(packets),
+            None if negotiated.feedback == Feedback::AckWindow => {
+                Kind::Reported(TimedReports::new(!config.sender.backs_off()))
+            }
+            None => Kind::Bytes,
         };
-        Self(kind.map(Box::new))
+        let copies = TailCopies::of(config, negotiated);
+        let any = copies.is_some() || !matches!(kind, Kind::Bytes);
+        Self(any.then(|| Box::new(Parts { kind, copies })))
+    }
+
+    /// Returns whether there is any such state.
+    #[inline]
+    pub(crate) const fn exists(&self) -> bool {
+        self.0.is_some()
     }
 
     /// State of TCP Santa Cruz, if it is negotiated.
     #[inline]
     pub(super) fn reported(&self) -> Option<&TimedReports> {
         match self.0.as_deref() {
-            Some(Kind::Reported(reported)) => Some(reported),
+            Some(Parts { kind: Kind::Reported(reported), .. }) => Some(reported),
             _ => None,
         }
     }
@@ -45,7 +65,7 @@ impl Special {
     #[inline]
     pub(super) fn reported_mut(&mut self) -> Option<&mut TimedReports> {
         match self.0.as_deref_mut() {
-            Some(Kind::Reported(reported)) => Some(reported),
+            Some(Parts { kind: Kind::Reported(reported), .. }) => Some(reported),
             _ => None,
         }
     }
@@ -54,7 +74,7 @@ impl Special {
     #[inline]
     pub(crate) fn packets(&self) -> Option<&PacketSender> {
         match self.0.as_deref() {
-            Some(Kind::Packets(packets)) => Some(packets),
+            Some(Parts { kind: Kind::Packets(packets), .. }) => Some(packets),
             _ => None,
         }
     }
@@ -62,8 +82,24 @@ impl Special {
     #[inline]
     pub(crate) fn packets_mut(&mut self) -> Option<&mut PacketSender> {
         match self.0.as_deref_mut() {
-            Some(Kind::Packets(packets)) => Some(packets),
+            Some(Parts { kind: Kind::Packets(packets), .. }) => Some(packets),
             _ => None,
         }
+    }
+
+    /// Copies of the ends of writes, if the policy has them.
+    #[inline]
+    pub(crate) fn copies(&self) -> Option<&TailCopies> {
+        self.0.as_deref()?.copies.as_deref()
+    }
+
+    #[inline]
+    pub(crate) fn copies_mut(&mut self) -> Option<&mut TailCopies> {
+        self.0.as_deref_mut()?.copies.as_deref_mut()
+    }
+
+    /// Heap memory in bytes, without that of TCP Santa Cruz's state.
+    pub(super) fn memory(&self) -> usize {
+        self.packets().map_or(0, PacketSender::memory) + self.copies().map_or(0, TailCopies::memory)
     }
 }

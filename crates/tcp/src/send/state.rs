@@ -11,9 +11,9 @@ use super::Sender;
 /// Counters of what has been sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SendStatistics {
-    /// Number of segments with payload.
+    /// Number of segments with payload, with retransmissions and copies.
     pub segments: u32,
-    /// Number of payload bytes, with retransmissions.
+    /// Number of payload bytes, with retransmissions and copies.
     pub bytes: u64,
     /// Number of segments with payload that had been sent before.
     pub retransmitted_segments: u32,
@@ -182,7 +182,8 @@ impl Sender {
     pub(crate) fn is_cwnd_limited(&self) -> bool {
         let (flight, left) = (self.flight(), self.data_end.distance_from(self.nxt));
         // A sender that counts packets notes that the window was full when it is polled.
-        if self.special.packets().is_some() {
+        // Nor is the length of the end of a write known here, or whether a copy is due.
+        if self.special.exists() || self.cuts_tails() {
             return false;
         }
         if flight == 0 || left == 0 || self.repair.in_recovery || self.policies.limited_transmit {

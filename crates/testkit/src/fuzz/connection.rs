@@ -13,7 +13,7 @@ use wire::{Control, Ecn, Flags, Mss};
 use crate::hostile::{Claim, Garbage, Number, Start, Stimulus, Victim};
 
 /// Senders without the option of TCP Santa Cruz.
-const SENDERS: [&str; 15] = [
+const SENDERS: [&str; 20] = [
     "reno+sack / full / iw=10",
     "reno+sack / fs(n=4) / iw=1",
     "reno+sack+lt / vs(n=4) / iw=1",
@@ -29,6 +29,11 @@ const SENDERS: [&str; 15] = [
     "reno+rack(frto=off)+tlp / fs(n=4) / iw=2",
     "cubic(hystart=rfc9406)+rack+prr / vs(n=4) / iw=4",
     "linux+pacing",
+    "linux / tail(n=4)",
+    "linux / tiny-tail+dup-tail+rto-min(ms=20)",
+    "reno+sack / tail(n=8)+dup-tail(delay=50ms) / iw=2",
+    "reno+newreno / tiny-tail+rto-min(ms=1) / iw=4",
+    "reno+rack+tlp / dup-tail(delay=300ms) / iw=2",
 ];
 
 /// Senders with the option of TCP Santa Cruz.
@@ -111,16 +116,17 @@ impl Reader<'_> {
     fn config(&mut self) -> Config {
         let switches = self.short();
         let on = |bit: u16| switches & 1 << bit != 0;
+        let sender = self.sender(if on(14) { &SANTA_CRUZ } else { &SENDERS });
         Config {
             controller: None,
-            sender: self.sender(if on(14) { &SANTA_CRUZ } else { &SENDERS }),
+            sender,
             window: WindowRules {
                 counting: if on(0) { Counting::Acks } else { Counting::Bytes },
                 halving: if on(1) { Halving::Window } else { Halving::Flight },
                 ..WindowRules::RFC
             },
             mss: Mss::new(self.short() % 2000).unwrap_or(Mss::DEFAULT_IPV4),
-            rto: RtoConfig::RFC,
+            rto: sender.rto(RtoConfig::RFC),
             rtt_samples: if on(2) { RttSamples::OnePerWindow } else { RttSamples::EveryAck },
             delayed_ack: if on(3) { DelayedAck::OFF } else { DelayedAck::RFC },
             receiver: if on(15) {

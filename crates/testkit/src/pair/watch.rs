@@ -24,6 +24,8 @@ pub(super) struct Watch {
     retransmitted: Option<(SeqNum, u32)>,
     /// Maximum of the sender maximum segment size so far, in bytes.
     largest_smss: u32,
+    /// Number of copies that were sent as a precaution.
+    copied_segments: u32,
 }
 
 impl Watch {
@@ -40,6 +42,7 @@ impl Watch {
             small_end: iss,
             retransmitted: None,
             largest_smss: 0,
+            copied_segments: 0,
         }
     }
 
@@ -50,6 +53,10 @@ impl Watch {
         before: &SendState,
         segment: &Segment,
     ) -> Result<(), String> {
+        let copied = connection.copied_segments();
+        if std::mem::replace(&mut self.copied_segments, copied) != copied {
+            return self.check_copy(connection, before, segment);
+        }
         self.check_ecn(before, segment)?;
         match segment.control {
             Control::Rst => return Ok(()),
@@ -61,6 +68,27 @@ impl Watch {
         }
         self.check_window(segment)?;
         if segment.seq_len() > 0 { self.check_data(connection, before, segment) } else { Ok(()) }
+    }
+
+    /// A copy repeats the end of the data that has been sent and not acknowledged, and changes
+    /// nothing. It has the header of the original.
+    fn check_copy(
+        &self,
+        connection: &Connection,
+        before: &SendState,
+        segment: &Segment,
+    ) -> Result<(), String> {
+        if self.policy.tail_copy.is_none() {
+            return Err("the policy has no copies".to_owned());
+        }
+        let sent = segment.seq.at_or_after(before.una) && !segment.seq_end().after(before.max);
+        if !sent || segment.payload_len == 0 || !segment.flags.has(Flags::PSH) {
+            return Err("a copy of something else than the end of a write in flight".to_owned());
+        }
+        if connection.send_state() != *before {
+            return Err("a copy changed the state of the sender".to_owned());
+        }
+        Ok(())
     }
 
     /// Checks the state after a drain.
@@ -165,7 +193,9 @@ impl Watch {
             let ends = !connection.state().accepts_writes()
                 && segment.seq + len == after.una + connection.unacknowledged();
             // F-RTO and probes of a sender that counts packets override Nagle's rule.
-            let applies = self.nagle && self.policy.rack().is_none();
+            // The pieces of a tail are one segment for it.
+            let cut = matches!(self.policy.framing, Framing::Tail(_));
+            let applies = self.nagle && self.policy.rack().is_none() && !cut;
             if applies && len > 0 && len < after.mss_c && !ends {
                 if before.una.before(self.small_end) {
                     return Err("a second segment shorter than MSS_c is in flight".to_owned());

@@ -7,6 +7,7 @@
 //! | `readable` `writable` `unacknowledged` | bytes |
 //! | `in_flight` | segments |
 //! | `segments` `bytes` `retransmitted_segments` `retransmitted_bytes` | sent since the beginning |
+//! | `copied_segments` | sent a second time by `dup-tail`, included in `segments` |
 //! | `fast_retransmits` `timeouts` `syn_timeouts` `ecn_reductions` | counts |
 //! | `rto` `srtt` `timer` | durations; `timer` is the time to the next timeout, or `off` |
 //! | `state` | `ESTABLISHED` … |
@@ -129,6 +130,7 @@ impl Claim {
             "bytes" => Ok(Quantity::Number(sent.bytes)),
             "retransmitted_segments" => number(sent.retransmitted_segments),
             "retransmitted_bytes" => Ok(Quantity::Number(sent.retransmitted_bytes)),
+            "copied_segments" => number(connection.copied_segments()),
             "fast_retransmits" => number(sent.fast_retransmits),
             "timeouts" => number(sent.timeouts),
             "syn_timeouts" => number(sent.syn_timeouts),

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use tcp::{CallError, CloseReason, Connection, Event, Negotiated, Repair, Timeouts};
+use tcp::{CallError, CloseReason, Config, Connection, Event, Negotiated, Repair, Timeouts};
 use units::Instant;
 use wire::{Control, Segment, WindowScale};
 
@@ -44,7 +44,8 @@ struct Player<'a> {
 
 impl<'a> Player<'a> {
     fn new(setup: &'a Setup) -> Self {
-        let config = Arc::new(setup.config.clone());
+        let rto = setup.config.sender.rto(setup.config.rto);
+        let config = Arc::new(Config { rto, ..setup.config.clone() });
         let negotiated = Negotiated {
             peer_mss: setup.peer_mss,
             send_scale: if setup.config.window_scaling {
@@ -265,6 +266,7 @@ fn event_name(event: &Event) -> String {
             Repair::Timeout => "loss timeout",
             Repair::SynTimeout => "loss syn-timeout",
             Repair::LossProbe => "loss-probe",
+            Repair::TailCopy => "tail-copy",
             Repair::Mark => "mark",
         },
     }

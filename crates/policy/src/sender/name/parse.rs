@@ -3,12 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+use units::Duration;
+
 use super::print::Decimal;
 use super::reading::{READING_ARGUMENTS, ReadingArgument};
 use crate::congestion::{Packets, Reading, Target, VegasThresholds};
 use crate::loss::EarlyRetransmit;
 use crate::packets::SlowStartExit;
-use crate::segment::{Alpha, Avoidance, Regime};
+use crate::segment::{Alpha, Avoidance, Cut, Regime, Tail};
 use crate::sender::{Congestion, Framing, InitialWindow, LossResponse, RackOptions, SenderPolicy};
 
 pub(super) fn parse(name: &str) -> Result<SenderPolicy, String> {
@@ -16,15 +18,21 @@ pub(super) fn parse(name: &str) -> Result<SenderPolicy, String> {
     let (control, framing, windows) = match parts[..] {
         [control, framing, windows] => (control, framing, windows),
         // The abbreviation stands for the other parts, too.
+        [control, framing] if after_linux(control).is_some() => (control, framing, "iw=10"),
         [control] if after_linux(control).is_some() => (control, "full", "iw=10"),
         _ => {
             let count = parts.len();
             return Err(format!("expected three parts separated by slashes, got {count}"));
         }
     };
-    let mut policy = SenderPolicy { framing: parse_framing(framing)?, ..SenderPolicy::CLASSIC };
+    let mut policy = SenderPolicy::CLASSIC;
+    parse_remedies(framing, &mut policy)?;
     parse_control(control, &mut policy)?;
     parse_windows(windows, &mut policy)?;
+    if policy.tail_copy.is_some() && policy.loss == LossResponse::AckWindow {
+        // The peer reports the number of the transmission that arrived. A copy has the same number.
+        return Err("`dup-tail` cannot be combined with an ACK window".to_owned());
+    }
     Ok(policy)
 }
 
@@ -32,6 +40,44 @@ pub(super) fn parse(name: &str) -> Result<SenderPolicy, String> {
 fn after_linux(control: &str) -> Option<&str> {
     let suffixes = control.strip_prefix("linux")?.trim_start();
     (suffixes.is_empty() || suffixes.starts_with('+')).then_some(suffixes)
+}
+
+/// Parses the framing, and what a sender does besides: a copy of the tail, a minimum of the
+/// retransmission timeout. Without a framing, segments are full-sized.
+fn parse_remedies(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
+    for (index, word) in text.split('+').map(str::trim).enumerate() {
+        let (name, arguments) = call(word)?;
+        match name {
+            "dup-tail" if policy.tail_copy.is_none() => {
+                allow(&arguments, &["delay"])?;
+                let delay = argument(&arguments, "delay").map_or(Ok(Duration::ZERO), parse_delay);
+                policy.tail_copy = Some(delay?);
+            }
+            "rto-min" if policy.rto_min.is_none() => {
+                allow(&arguments, &["ms"])?;
+                let ms = argument(&arguments, "ms").ok_or("`rto-min` needs `rto-min(ms=20)`")?;
+                policy.rto_min = Some(Duration::from_millis(number(ms, 1, MOST_RTO_MIN_MS)?));
+            }
+            "dup-tail" | "rto-min" => return Err(format!("`{name}` occurs twice")),
+            _ if index == 0 => policy.framing = parse_framing(name, &arguments)?,
+            _ => return Err(format!("expected `dup-tail` or `rto-min(ms=20)`, not `{name}`")),
+        }
+    }
+    Ok(())
+}
+
+/// Longest minimum of the retransmission timeout, in milliseconds: that of RFC 6298 for the maximum
+/// (§2.5), 60 s.
+const MOST_RTO_MIN_MS: u64 = 60_000;
+
+/// Longest delay of a copy.
+const MOST_DELAY: Duration = Duration::from_secs(10);
+
+fn parse_delay(text: &str) -> Result<Duration, String> {
+    let delay: Option<Duration> = text.parse().ok();
+    delay
+        .filter(|&delay| delay <= MOST_DELAY)
+        .ok_or_else(|| format!("`{text}` is not a delay from 0s to 10s such as `5ms`"))
 }
 
 fn parse_control(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
@@ -219,19 +265,18 @@ fn parse_vegas(arguments: &Arguments<'_>) -> Result<Congestion, String> {
         .ok_or_else(|| format!("alpha, {alpha}, is more than beta, {beta}"))
 }
 
-fn parse_framing(text: &str) -> Result<Framing, String> {
-    let (name, arguments) = call(text)?;
-    let segments = argument(&arguments, "n").map_or(Ok(4), |n| number(n, 2, 64))?;
-    let threshold = argument(&arguments, "min").map_or(Ok(4), |n| number(n, 1, 64))?;
+fn parse_framing(name: &str, arguments: &Arguments<'_>) -> Result<Framing, String> {
+    let segments = argument(arguments, "n").map_or(Ok(4), |n| number(n, 2, 64))?;
+    let threshold = argument(arguments, "min").map_or(Ok(4), |n| number(n, 1, 64))?;
     let regime = Regime::new(segments, threshold).unwrap_or(Regime::PAPER);
     match name {
         "full" => {
-            allow(&arguments, &[])?;
+            allow(arguments, &[])?;
             Ok(Framing::Full)
         }
         "fs" => {
-            allow(&arguments, &["n", "min", "avoidance"])?;
-            let avoidance = match argument(&arguments, "avoidance") {
+            allow(arguments, &["n", "min", "avoidance"])?;
+            let avoidance = match argument(arguments, "avoidance") {
                 None | Some("draft") => Avoidance::Draft,
                 Some("bytewise") => Avoidance::Bytewise,
                 Some(other) => {
@@ -241,9 +286,19 @@ fn parse_framing(text: &str) -> Result<Framing, String> {
             Ok(Framing::FixedSize(regime, avoidance))
         }
         "vs" => {
-            allow(&arguments, &["n", "min", "alpha"])?;
-            let alpha = argument(&arguments, "alpha").map_or(Ok(Alpha::PAPER), parse_alpha)?;
+            allow(arguments, &["n", "min", "alpha"])?;
+            let alpha = argument(arguments, "alpha").map_or(Ok(Alpha::PAPER), parse_alpha)?;
             Ok(Framing::VariableSize(regime, alpha))
+        }
+        "tail" => {
+            allow(arguments, &["n"])?;
+            let pieces =
+                argument(arguments, "n").map_or(Ok(4), |n| number(n, 2, Tail::MOST_PIECES));
+            Ok(Framing::Tail(Cut::Pieces(pieces?)))
+        }
+        "tiny-tail" => {
+            allow(arguments, &[])?;
+            Ok(Framing::Tail(Cut::LastByte))
         }
         other => Err(format!("unknown framing `{other}`")),
     }

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use units::Duration;
+
 use crate::congestion::{Packets, Target, VegasThresholds};
 use crate::loss::EarlyRetransmit;
 use crate::packets::SlowStartExit;
-use crate::segment::{Alpha, Avoidance, Regime};
+use crate::segment::{Alpha, Avoidance, Cut, Regime};
 use crate::sender::{Congestion, Framing, InitialWindow, LossResponse, RackOptions, SenderPolicy};
 
 impl fmt::Display for SenderPolicy {
@@ -50,7 +52,7 @@ impl fmt::Display for SenderPolicy {
         if self.byte_counting {
             f.write_str("+abc")?;
         }
-        write!(f, " / {}", self.framing)?;
+        write!(f, " / {}", Remedies(self))?;
         match self.initial_window {
             InitialWindow::Segments(n) => write!(f, " / iw={n}")?,
             InitialWindow::Rfc3390 => f.write_str(" / iw=rfc3390")?,
@@ -60,6 +62,45 @@ impl fmt::Display for SenderPolicy {
             write!(f, ", lw={}", self.loss_window)?;
         }
         Ok(())
+    }
+}
+
+/// The framing and what a sender does besides. Full-sized segments alone have a name.
+struct Remedies<'a>(&'a SenderPolicy);
+
+impl fmt::Display for Remedies<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SenderPolicy { framing, tail_copy, rto_min, .. } = self.0;
+        let mut before = "";
+        if *framing != Framing::Full || tail_copy.is_none() && rto_min.is_none() {
+            write!(f, "{framing}")?;
+            before = "+";
+        }
+        if let Some(delay) = tail_copy {
+            write!(f, "{before}dup-tail")?;
+            if !delay.is_zero() {
+                write!(f, "(delay={})", Delay(*delay))?;
+            }
+            before = "+";
+        }
+        match rto_min {
+            Some(min) => write!(f, "{before}rto-min(ms={})", min.as_nanos() / 1_000_000),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A delay in milliseconds, or in a smaller unit of which it has a whole number.
+struct Delay(Duration);
+
+impl fmt::Display for Delay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nanos = self.0.as_nanos();
+        match (nanos % 1_000_000, nanos % 1000) {
+            (0, _) => write!(f, "{}ms", nanos / 1_000_000),
+            (_, 0) => write!(f, "{}us", nanos / 1000),
+            _ => write!(f, "{nanos}ns"),
+        }
     }
 }
 
@@ -104,6 +145,8 @@ impl fmt::Display for Framing {
             Self::Full => return f.write_str("full"),
             Self::FixedSize(regime, _) => ("fs", regime),
             Self::VariableSize(regime, _) => ("vs", regime),
+            Self::Tail(Cut::Pieces(n)) => return write!(f, "tail(n={n})"),
+            Self::Tail(Cut::LastByte) => return f.write_str("tiny-tail"),
         };
         write!(f, "{name}(n={}", regime.segments())?;
         if regime.threshold() != Regime::PAPER.threshold() {

@@ -1,10 +1,12 @@
 use proptest::prelude::*;
 
+use units::Duration;
+
 use super::*;
 use crate::congestion::{Packets, Reading, Target, VegasThresholds};
 use crate::loss::EarlyRetransmit;
 use crate::packets::SlowStartExit;
-use crate::segment::{Alpha, Avoidance, Regime};
+use crate::segment::{Alpha, Avoidance, Cut, Regime};
 use crate::sender::{Congestion, Framing, InitialWindow, LossResponse, RackOptions};
 use reading::READING_ARGUMENTS;
 
@@ -48,7 +50,15 @@ fn framings() -> impl Strategy<Value = Framing> {
         }),
         (regime, 1_010_000..=4_000_000u32)
             .prop_map(|(r, a)| Framing::VariableSize(r, Alpha::from_millionths(a).unwrap())),
+        (2..=64u8).prop_map(|n| Framing::Tail(Cut::Pieces(n))),
+        Just(Framing::Tail(Cut::LastByte)),
     ]
+}
+
+fn copies() -> impl Strategy<Value = Option<Duration>> {
+    let delay =
+        prop_oneof![Just(0), 1..10_000_000_000u64, (1..10_000u64).prop_map(|ms| ms * 1_000_000)];
+    prop::option::of(delay.prop_map(Duration::from_nanos))
 }
 
 fn initial_windows() -> impl Strategy<Value = InitialWindow> {
@@ -66,12 +76,14 @@ fn policies() -> impl Strategy<Value = SenderPolicy> {
         Just(Some(EarlyRetransmit::Segments))
     ];
     let more = (any::<bool>(), early, any::<bool>());
-    (controllers(), losses(), more, framings(), initial_windows(), 1..=10u8).prop_map(
+    let rto_min = prop::option::of((1..=60_000u64).prop_map(Duration::from_millis));
+    let remedies = (framings(), copies(), rto_min);
+    (controllers(), losses(), more, remedies, initial_windows(), 1..=10u8).prop_map(
         |(
             congestion,
             loss,
             (limited_transmit, early, byte_counting),
-            framing,
+            (framing, tail_copy, rto_min),
             initial_window,
             loss_window,
         )| {
@@ -90,6 +102,8 @@ fn policies() -> impl Strategy<Value = SenderPolicy> {
                 early_retransmit: early.filter(|_| loss != LossResponse::AckWindow && !santa_cruz),
                 byte_counting,
                 framing,
+                tail_copy: tail_copy.filter(|_| loss != LossResponse::AckWindow && !santa_cruz),
+                rto_min,
                 initial_window,
                 loss_window,
             }
@@ -158,64 +172,91 @@ fn senders_that_count_packets_have_names() {
     );
 }
 
+/// Framing and its alternatives, in any combination. Without a framing segments are full-sized.
+#[test]
+fn remedies_have_names() {
+    let linux = |remedies: &str| format!("cubic+rack+tlp+prr / {remedies} / iw=10");
+    let table = [
+        ("tail", "tail(n=4)"),
+        ("tail(n=3)", "tail(n=3)"),
+        ("tiny-tail", "tiny-tail"),
+        ("dup-tail", "dup-tail"),
+        ("dup-tail(delay=0s)", "dup-tail"),
+        ("dup-tail(delay=0.0015 s)", "dup-tail(delay=1500us)"),
+        ("full + dup-tail( delay = 5 ms )", "dup-tail(delay=5ms)"),
+        ("full+rto-min(ms=20)", "rto-min(ms=20)"),
+        ("rto-min(ms=20)+dup-tail", "dup-tail+rto-min(ms=20)"),
+        ("fs(n=4)+dup-tail+rto-min(ms=5)", "fs(n=4)+dup-tail+rto-min(ms=5)"),
+        ("full", "full"),
+    ];
+    for (given, printed) in table {
+        let policy: SenderPolicy = format!("linux / {given}").parse().unwrap();
+        assert_eq!(policy.to_string(), linux(printed), "{given}");
+        assert_eq!(linux(printed).parse(), Ok(policy));
+    }
+    let all: SenderPolicy = "reno+sack / tiny-tail+dup-tail+rto-min(ms=20) / iw=2".parse().unwrap();
+    assert_eq!(all.framing, Framing::Tail(Cut::LastByte));
+    assert_eq!(
+        (all.tail_copy, all.rto_min),
+        (Some(Duration::ZERO), Some(Duration::from_millis(20)))
+    );
+}
+
+/// Names that are wrong, and what the error says.
+const WRONG: [(&str, &str); 42] = [
+    ("reno", "expected three parts separated by slashes, got 1"),
+    ("bbr / full / iw=1", "unknown congestion control `bbr`"),
+    ("cubic / full / iw=1", "`cubic` needs `+rack`: `cubic+rack+tlp+prr`"),
+    ("vegas+rack / full / iw=1", "`+rack` needs `cubic` or `reno`"),
+    ("reno+tlp / full / iw=1", "`+tlp` needs `+rack` before it"),
+    ("reno+rack+tlp+tlp / full / iw=1", "`+tlp` occurs twice"),
+    ("linuxx", "expected three parts separated by slashes, got 1"),
+    ("linux+bbr", "unknown suffix `+bbr`"),
+    ("reno+rack+lt / full / iw=1", "`+rack` cannot be combined with `+lt`, `+er` or `+abc`"),
+    ("cubic(hystart=x)+rack / full / iw=1", "hystart is `on`, `off`, `late` or `rfc9406`, not `x`"),
+    ("reno+rack(frto=x) / full / iw=1", "frto is `on` or `off`, not `x`"),
+    ("reno+sack+newreno / full / iw=1", "`+newreno` cannot be combined with the preceding words"),
+    ("santa-cruz+sack / full / iw=2", "`+sack` cannot be combined with the preceding words"),
+    (
+        "santa-cruz(n=1.555) / full / iw=2",
+        "`1.555` is not a number of packets with at most two decimals",
+    ),
+    (
+        "santa-cruz(n=0.2) / full / iw=2",
+        "n is above 0 and at most 100, and delta at most n, not n=0.2, delta=0.25",
+    ),
+    ("santa-cruz(hold=on) / full / iw=2", "hold is `window` or `none`, not `on`"),
+    ("reno+sack+fack / full / iw=1", "`+fack` cannot be combined with the preceding words"),
+    ("tahoe+fack / full / iw=1", "`+fack` cannot be combined with the preceding words"),
+    ("tahoe+sack / full / iw=1", "`+sack` cannot be combined with the preceding words"),
+    ("vegas(alpha=4) / full / iw=1", "alpha, 4, is more than beta, 3"),
+    ("vegas(gamma=0) / full / iw=1", "`0` is not a whole number from 1 to 64"),
+    ("reno+sack+rack / full / iw=1", "`+rack` cannot be combined with the preceding words"),
+    ("reno+er+er-bytes / full / iw=1", "`+er-bytes` cannot be combined with the preceding words"),
+    ("santa-cruz+er / full / iw=1", "`+er` cannot be combined with an ACK window"),
+    ("fixed(n=4)+abc / full / iw=1", "`+abc` cannot be combined with a window that never grows"),
+    ("reno / fs(n=1) / iw=1", "`1` is not a whole number from 2 to 64"),
+    ("reno / fs(m=4) / iw=1", "unknown parameter `m`"),
+    ("reno / fs(n=4,n=5) / iw=1", "duplicate parameter `n`"),
+    ("reno / vs(alpha=9) / iw=1", "alpha is between 1.01 and 4 with at most six decimals, not `9`"),
+    ("reno / full / iw=11", "`11` is not a whole number from 1 to 10"),
+    ("reno / full / lw=1", "the initial window is missing: `iw=1`"),
+    ("reno / fs(n=4 / iw=1", "`fs(n=4` has no closing bracket"),
+    ("reno / full", "expected three parts separated by slashes, got 2"),
+    ("linux / tail(n=1)", "`1` is not a whole number from 2 to 64"),
+    ("linux / tiny-tail(n=2)", "unknown parameter `n`"),
+    ("linux / dup-tail(delay=5)", "`5` is not a delay from 0s to 10s such as `5ms`"),
+    ("linux / dup-tail(delay=11s)", "`11s` is not a delay from 0s to 10s such as `5ms`"),
+    ("linux / dup-tail+dup-tail", "`dup-tail` occurs twice"),
+    ("linux / rto-min", "`rto-min` needs `rto-min(ms=20)`"),
+    ("linux / rto-min(ms=0)", "`0` is not a whole number from 1 to 60000"),
+    ("linux / dup-tail+full", "expected `dup-tail` or `rto-min(ms=20)`, not `full`"),
+    ("reno+ackwindow / dup-tail / iw=2", "`dup-tail` cannot be combined with an ACK window"),
+];
+
 #[test]
 fn errors_name_the_wrong_part() {
-    let cases = [
-        ("reno", "expected three parts separated by slashes, got 1"),
-        ("bbr / full / iw=1", "unknown congestion control `bbr`"),
-        ("cubic / full / iw=1", "`cubic` needs `+rack`: `cubic+rack+tlp+prr`"),
-        ("vegas+rack / full / iw=1", "`+rack` needs `cubic` or `reno`"),
-        ("reno+tlp / full / iw=1", "`+tlp` needs `+rack` before it"),
-        ("reno+rack+tlp+tlp / full / iw=1", "`+tlp` occurs twice"),
-        ("linuxx", "expected three parts separated by slashes, got 1"),
-        ("linux+bbr", "unknown suffix `+bbr`"),
-        ("reno+rack+lt / full / iw=1", "`+rack` cannot be combined with `+lt`, `+er` or `+abc`"),
-        (
-            "cubic(hystart=x)+rack / full / iw=1",
-            "hystart is `on`, `off`, `late` or `rfc9406`, not `x`",
-        ),
-        ("reno+rack(frto=x) / full / iw=1", "frto is `on` or `off`, not `x`"),
-        (
-            "reno+sack+newreno / full / iw=1",
-            "`+newreno` cannot be combined with the preceding words",
-        ),
-        ("santa-cruz+sack / full / iw=2", "`+sack` cannot be combined with the preceding words"),
-        (
-            "santa-cruz(n=1.555) / full / iw=2",
-            "`1.555` is not a number of packets with at most two decimals",
-        ),
-        (
-            "santa-cruz(n=0.2) / full / iw=2",
-            "n is above 0 and at most 100, and delta at most n, not n=0.2, delta=0.25",
-        ),
-        ("santa-cruz(hold=on) / full / iw=2", "hold is `window` or `none`, not `on`"),
-        ("reno+sack+fack / full / iw=1", "`+fack` cannot be combined with the preceding words"),
-        ("tahoe+fack / full / iw=1", "`+fack` cannot be combined with the preceding words"),
-        ("tahoe+sack / full / iw=1", "`+sack` cannot be combined with the preceding words"),
-        ("vegas(alpha=4) / full / iw=1", "alpha, 4, is more than beta, 3"),
-        ("vegas(gamma=0) / full / iw=1", "`0` is not a whole number from 1 to 64"),
-        ("reno+sack+rack / full / iw=1", "`+rack` cannot be combined with the preceding words"),
-        (
-            "reno+er+er-bytes / full / iw=1",
-            "`+er-bytes` cannot be combined with the preceding words",
-        ),
-        ("santa-cruz+er / full / iw=1", "`+er` cannot be combined with an ACK window"),
-        (
-            "fixed(n=4)+abc / full / iw=1",
-            "`+abc` cannot be combined with a window that never grows",
-        ),
-        ("reno / fs(n=1) / iw=1", "`1` is not a whole number from 2 to 64"),
-        ("reno / fs(m=4) / iw=1", "unknown parameter `m`"),
-        ("reno / fs(n=4,n=5) / iw=1", "duplicate parameter `n`"),
-        (
-            "reno / vs(alpha=9) / iw=1",
-            "alpha is between 1.01 and 4 with at most six decimals, not `9`",
-        ),
-        ("reno / full / iw=11", "`11` is not a whole number from 1 to 10"),
-        ("reno / full / lw=1", "the initial window is missing: `iw=1`"),
-        ("reno / fs(n=4 / iw=1", "`fs(n=4` has no closing bracket"),
-    ];
-    for (name, problem) in cases {
+    for (name, problem) in WRONG {
         let error = name.parse::<SenderPolicy>().unwrap_err();
         assert_eq!(error.to_string(), format!("sender `{name}`: {problem}"));
     }

@@ -38,8 +38,13 @@ impl Story {
     }
 }
 
-const FRESH: History =
-    History { fast_retransmits: 0, timeouts: 0, syn_timeouts: 0, recovering: false };
+const FRESH: History = History {
+    fast_retransmits: 0,
+    timeouts: 0,
+    syn_timeouts: 0,
+    copied_segments: 0,
+    recovering: false,
+};
 
 #[test]
 fn smaller_segments_repair_a_loss_in_parts() {

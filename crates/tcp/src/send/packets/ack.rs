@@ -14,11 +14,15 @@ use crate::event::Repair;
 
 /// An acknowledgment as it arrives.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "facts, each of which can hold alone")]
 pub(crate) struct AckArrival {
     /// Acknowledgment number; not beyond SND.NXT.
     pub(crate) ack: SeqNum,
     /// SACK blocks.
     pub(crate) reports: PackedReport,
+    /// Whether the segment reports the arrival of a copy that the sender made as a precaution, by a
+    /// DSACK or as a duplicate acknowledgment.
+    pub(crate) acknowledges_copy: bool,
     /// Echoed timestamp, unless it is zero.
     pub(crate) echo: Option<u32>,
     /// Round-trip time by timestamps, with the resolution of their clock.
@@ -46,6 +50,9 @@ pub(super) struct Effects {
     /// A DSACK reported retransmitted segments; the tail loss probe among them.
     pub(super) dsack: bool,
     pub(super) dsack_of_probe: bool,
+    /// The segment reports a copy that was made as a precaution, which says nothing about the
+    /// probe.
+    pub(super) copy: bool,
     /// A segment that was never retransmitted was delivered, from before the recovery point.
     pub(super) original_delivered: bool,
     /// The segment has other news than the acknowledgment.
@@ -82,7 +89,7 @@ impl Effects {
 
     /// Number of duplicate acknowledgments that the segment stands for.
     pub(super) fn duplicates(&self) -> u32 {
-        u32::from(!self.advances && !self.is_not_duplicate() && !self.dsack)
+        u32::from(!self.advances && !self.is_not_duplicate() && !self.dsack && !self.copy)
     }
 }
 
@@ -119,6 +126,7 @@ impl PacketSender {
             carries_data: ack.carries_data,
             updates_window: ack.updates_window,
             ece: ack.ece,
+            copy: ack.acknowledges_copy,
             echo: ack.echo,
             ..Effects::default()
         };
@@ -296,7 +304,10 @@ impl PacketSender {
         let probe_ack = ProbeAck {
             ack: half.una,
             dsack: effects.dsack_of_probe,
-            is_pure_duplicate: !effects.advances && !effects.is_not_duplicate() && !effects.sacked,
+            is_pure_duplicate: !effects.advances
+                && !effects.is_not_duplicate()
+                && !effects.sacked
+                && !effects.copy,
         };
         if self.probe.on_ack(&probe_ack) == ProbeVerdict::Repaired {
             self.begin_reduction(half);

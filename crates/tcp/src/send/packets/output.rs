@@ -1,8 +1,8 @@
 //! Selection of what is sent next, and what follows from sending it.
 
-use policy::loss::SentSegment;
+use policy::loss::{Scoreboard, SentSegment};
 use policy::packets::{SendFacts, Validation};
-use units::Instant;
+use units::{Duration, Instant};
 
 use super::info::CongestionState;
 use super::timer::TimerKind;
@@ -155,6 +155,11 @@ impl PacketSender {
         }
     }
 
+    /// Number of packets that the congestion window admits now.
+    pub(in crate::send) fn room(&self, board: &Scoreboard) -> u32 {
+        self.window.cwnd.saturating_sub(self.in_flight(board))
+    }
+
     /// Returns whether the congestion window admits another packet.
     pub(in crate::send) fn has_room(&mut self, half: &Half<'_>) -> bool {
         let room = self.in_flight(half.board) < self.window.cwnd;
@@ -263,9 +268,10 @@ impl PacketSender {
     }
 
     /// Interval between probes of a closed window (RFC 9293 §3.8.6.1): the retransmission timeout
-    /// without back-off, at least its minimum, doubled for each unanswered probe.
+    /// without back-off, at least 200 ms, doubled for each unanswered probe. A lower minimum of the
+    /// timeout has no effect on it (Linux's `tcp_probe0_base`).
     pub(crate) fn window_probe_at(&self, now: Instant, probes: u8) -> Instant {
-        let base = self.rto().max(self.rto_config.min);
+        let base = self.rto().max(Duration::from_millis(200));
         let timeout = (base * (1u64 << probes.min(16))).min(self.rto_config.max);
         self.rto_config.wheel_expiry(now, timeout)
     }

@@ -78,7 +78,8 @@ impl PacketSender {
     }
 
     /// RFC 2883 §4: recognises a DSACK as the first block. Returns the block if it reports
-    /// segments that this sender has retransmitted.
+    /// segments that this sender has retransmitted. Copies that were made as a precaution are no
+    /// retransmissions.
     fn take_dsack(
         &mut self,
         half: &Half<'_>,
@@ -92,7 +93,7 @@ impl PacketSender {
         let is_duplicate =
             first.start().before(ack) || blocks.next().is_some_and(|second| second.contains(first));
         // A duplicate longer than the largest window is not credible.
-        if !is_duplicate || first.len() > half.max_wnd {
+        if !is_duplicate || first.len() > half.max_wnd || effects.copy {
             return None;
         }
         let segments = first.len().div_ceil(half.smss.max(1)).max(1);

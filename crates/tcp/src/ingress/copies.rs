@@ -1,0 +1,31 @@
+//! Acknowledgments of copies that the sender made as a precaution.
+
+use wire::{Control, Segment, SeqNum};
+
+use crate::connection::Connection;
+
+impl Connection {
+    /// Returns whether the acknowledgment only reports that a copy arrived besides its original
+    /// (`send::copies`). `changes_window` says that it has another window.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn acknowledges_copy(
+        &mut self,
+        segment: &Segment,
+        ack: SeqNum,
+        changes_window: bool,
+    ) -> bool {
+        let una = self.snd.una;
+        let Some(copies) = self.snd.special.copies_mut() else { return false };
+        let reports = &segment.options.reports;
+        if !reports.is_none() {
+            return copies.take_report(ack, &reports.sack_blocks());
+        }
+        // RFC 5681 §2: a duplicate acknowledgment.
+        let duplicate = ack == una
+            && segment.payload_len == 0
+            && segment.control == Control::None
+            && !changes_window;
+        duplicate && copies.take_duplicate(ack)
+    }
+}
