@@ -3,7 +3,7 @@
 
 use policy::rtt::RtoConfig;
 use proptest::prelude::*;
-use tcp::{Config, DelayedAck};
+use tcp::{Config, DelayedAck, Receiving};
 use testkit::generate::{cases, pair};
 use testkit::pair::{End, EndConfig, Goal, Pair, PairConfig, Plan};
 use testkit::path::PathConfig;
@@ -44,6 +44,13 @@ fn undisturbed(mut config: PairConfig) -> PairConfig {
         }
     }
     let [a, b] = &mut config.ends;
+    for (sender, receiver) in [(&mut *a, &*b), (&mut *b, &*a)] {
+        if receiver.tcp.receiver != Receiving::Rfc {
+            // Linux delays an acknowledgment by up to 200 ms.
+            let min = sender.tcp.rto.min().max(Duration::from_millis(300));
+            sender.tcp.rto = sender.tcp.rto.with_min(min);
+        }
+    }
     let longest = a.tcp.mss.max(b.tcp.mss);
     a.tcp.receive_buffer = a.tcp.receive_buffer.max(10 * longest.bytes());
     b.tcp.receive_buffer = b.tcp.receive_buffer.max(10 * longest.bytes());
