@@ -44,12 +44,11 @@ fn undisturbed(mut config: PairConfig) -> PairConfig {
         }
     }
     let [a, b] = &mut config.ends;
-    for (sender, receiver) in [(&mut *a, &*b), (&mut *b, &*a)] {
-        if receiver.tcp.receiver != Receiving::Rfc {
-            // Linux delays an acknowledgment by up to 200 ms.
-            let min = sender.tcp.rto.min().max(Duration::from_millis(300));
-            sender.tcp.rto = sender.tcp.rto.with_min(min);
-        }
+    let linux = [&*b, &*a].map(|peer| peer.tcp.receiver != Receiving::Rfc);
+    for (sender, _) in [&mut *a, &mut *b].into_iter().zip(linux).filter(|&(_, linux)| linux) {
+        // Linux delays an acknowledgment by up to 200 ms.
+        let min = sender.tcp.rto.min().max(Duration::from_millis(300));
+        sender.tcp.rto = sender.tcp.rto.with_min(min);
     }
     let longest = a.tcp.mss.max(b.tcp.mss);
     a.tcp.receive_buffer = a.tcp.receive_buffer.max(10 * longest.bytes());
