@@ -149,10 +149,7 @@ def _packets(loss: Results) -> str:
         cell = loss.cell("packets_per_flow", **position, size_bytes=size)
         rows.append([_bytes(size), *(text.plain(row["value"], 1) for row in cell.values())])
     heads = ["reply", *(f"`{name}`" for name in cell)]
-    intro = (
-        "Data packets of a reply, with those that are sent again. Copies of `dup-tail` are not "
-        "counted:\n"
-    )
+    intro = "Data packets of a reply, with retransmissions and copies (loss per packet):\n"
     return "\n".join([intro, _markdown([heads, *rows]), ""])
 
 

@@ -471,6 +471,13 @@ class Tcp(ScenarioPart):
         Size | None,
         Doc("Initial slow start threshold: slow start ends there if there is no loss before."),
     ] = None
+    rtt_initial: Annotated[
+        Duration | None,
+        Doc(
+            "Round-trip time that the sender knows when a flow starts, as on a connection that "
+            "has been used before. Only without a handshake, which measures it."
+        ),
+    ] = None
     receiver: Annotated[
         Literal["ns2", "bsd", "rfc", "linux-6.12", "linux-6.18"] | None,
         Doc(
