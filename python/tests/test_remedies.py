@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tcpsf import Scenario, ScenarioError, compare, run
+from tcpsf import Pcap, Scenario, ScenarioError, compare, run
 from tcpsf.comparison import with_sender
 
 RTT_S = 0.05
@@ -88,7 +88,7 @@ def test_every_remedy_repairs_the_last_segment_sooner() -> None:
 def test_delay_by_the_loss_of_the_last_full_segment(
     sender: str, least_s: float, most_s: float
 ) -> None:
-    assert least_s <= delay_s(reply("0,0,1", sender=sender)) <= most_s + 1e-9
+    assert least_s - 1e-9 <= delay_s(reply("0,0,1", sender=sender)) <= most_s + 1e-9
 
 
 def test_a_remedy_moves_the_risk_to_what_is_now_last() -> None:
@@ -109,7 +109,7 @@ def test_a_copy_is_visible_and_is_no_retransmission(tmp_path: Path) -> None:
     )
     assert sent["seq"].to_list() == [1, 1 + SEGMENT, 1 + 2 * SEGMENT, 1 + 2 * SEGMENT]
     capture = tmp_path / "copies.pcapng"
-    run(scenario, seed=1, pcap=capture)
+    run(scenario, seed=1, pcap=Pcap(path=capture))
     assert b"Copy of the end of a write (dup-tail)" in capture.read_bytes()
 
 
@@ -130,7 +130,8 @@ def test_senders_that_count_bytes_have_the_remedies(
     assert delay_s(remedied) <= most_s < delay_s(lost)
 
 
-def test_a_wrong_name_has_a_hint() -> None:
-    with pytest.raises(ScenarioError, match="not a whole number from 2 to 64") as error:
+def test_a_wrong_name_is_refused() -> None:
+    with pytest.raises(ScenarioError, match="not a whole number from 2 to 64"):
         reply("0", sender="linux / tail(n=1)")
-    assert "tiny-tail" in str(error.value.hint)
+    with pytest.raises(ScenarioError, match="cannot be combined with an ACK window"):
+        reply("0", sender="santa-cruz / dup-tail / iw=1")

@@ -24,7 +24,16 @@ struct NextSegment {
 
 impl Connection {
     /// Returns the next segment to send; `None` if there is none at present.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        if self.has_copies() { self.poll_with_copies(now) } else { self.poll_next(now) }
+    }
+
+    /// Returns the next segment to send, without copies of the ends of writes.
+    // Not inlined: it would be in two functions, and what it calls would be in none (3 % of all
+    // instructions).
+    #[inline(never)]
+    fn poll_next(&mut self, now: Instant) -> Option<Segment> {
         // A test before the take avoids a write at every call.
         if self.owes_reset() {
             return self.take_reset(now);
@@ -38,10 +47,8 @@ impl Connection {
             }
             _ => {}
         }
-        if self.snd.special.exists()
-            && let Some(segment) = self.take_copy(now).or_else(|| self.take_window_probe(now))
-        {
-            return Some(segment);
+        if let Some(probe) = self.take_window_probe(now) {
+            return Some(probe);
         }
         let next = if self.rcv.owes_duplicate() { None } else { self.next_segment(now) };
         let mut segment = match next {
@@ -79,8 +86,7 @@ impl Connection {
             && !self.snd.repair.in_recovery
             && !self.rcv.ack_is_due()
             && !self.owes_reset()
-            && self.snd.special.packets().is_none_or(|packets| !packets.has_output())
-            && self.snd.special.copies().is_none_or(|copies| !copies.is_due(now));
+            && !self.snd.special.has_output(now);
         if drained {
             self.note_app_limited();
             if self.snd.special.packets().is_some() {
@@ -127,9 +133,6 @@ impl Connection {
         if self.negotiated.ecn && next.new && payload_len > 0 && !self.snd.is_probing() {
             let reduced = self.snd.ecn.take_cwr();
             segment.flags = segment.flags.with_ecn(Ecn::Ect0).with(Flags::CWR, reduced);
-        }
-        if self.snd.special.exists() && next.new && push {
-            self.schedule_copy(&segment, now);
         }
         segment
     }
@@ -183,7 +186,13 @@ impl Connection {
         if !is_drained && self.config.restart_after_idle {
             self.snd.restart_if_idle(now, &self.config);
         }
-        let fresh = if is_drained { None } else { self.next_new_segment(now) };
+        let fresh = if is_drained {
+            None
+        } else if self.snd.cuts_tails() {
+            self.next_new_segment_of_tail(now)
+        } else {
+            self.next_new_segment::<false>(now)
+        };
         let Some(next) = fresh else {
             if self.snd.repair.in_recovery
                 && let Some(segment) = self.snd.next_repair_without_new_data()
@@ -267,23 +276,26 @@ impl Connection {
         NextSegment { seq, len, small: false, new: false }
     }
 
+    /// Returns the next segment if the framing cuts the end of a write.
+    #[cold]
+    #[inline(never)]
+    fn next_new_segment_of_tail(&mut self, now: Instant) -> Option<NextSegment> {
+        self.next_new_segment::<true>(now)
+    }
+
     /// Returns the segment that the windows allow at SND.NXT: new data, or data to repeat after a
-    /// timeout.
+    /// timeout. `TAIL` says that the framing cuts the end of a write.
     #[expect(
         clippy::inline_always,
         reason = "5 % of all instructions where most packets are new data"
     )]
     #[inline(always)]
-    fn next_new_segment(&mut self, now: Instant) -> Option<NextSegment> {
+    fn next_new_segment<const TAIL: bool>(&mut self, now: Instant) -> Option<NextSegment> {
         if self.snd.ecn.is_blocked_until_rto() {
             return None;
         }
         let left = self.snd.data_end.distance_from(self.snd.nxt);
-        let tail = if self.snd.cuts_tails() && left > 0 {
-            self.snd.next_of_tail(left, u32::MAX)
-        } else {
-            None
-        };
+        let tail = if TAIL && left > 0 { self.snd.next_of_tail(left, u32::MAX) } else { None };
         let snd = &self.snd;
         let view = snd.view();
         let mss_c = snd.mss_c_at(&view);

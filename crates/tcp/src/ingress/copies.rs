@@ -5,16 +5,17 @@ use wire::{Control, Segment, SeqNum};
 use crate::connection::Connection;
 
 impl Connection {
+    /// Returns whether the acknowledgment only reports a copy, if the ends of writes are copied.
+    #[inline]
+    pub(super) fn is_of_copy(&mut self, segment: &Segment, ack: SeqNum, changes: bool) -> bool {
+        self.snd.special.copies().is_some() && self.acknowledges_copy(segment, ack, changes)
+    }
+
     /// Returns whether the acknowledgment only reports that a copy arrived besides its original
     /// (`send::copies`). `changes_window` says that it has another window.
     #[cold]
     #[inline(never)]
-    pub(super) fn acknowledges_copy(
-        &mut self,
-        segment: &Segment,
-        ack: SeqNum,
-        changes_window: bool,
-    ) -> bool {
+    fn acknowledges_copy(&mut self, segment: &Segment, ack: SeqNum, changes_window: bool) -> bool {
         let una = self.snd.una;
         let Some(copies) = self.snd.special.copies_mut() else { return false };
         let reports = &segment.options.reports;

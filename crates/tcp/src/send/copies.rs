@@ -200,18 +200,13 @@ mod tests {
         let mut copies = copies(Duration::ZERO);
         copies.schedule(&segment(101, 100), SeqNum::new(1), at(0));
         copies.take_due(SeqNum::new(1), at(0)).unwrap();
-        let table: [(u32, &[(u32, u32)], bool); 6] = [
-            (1, &[(101, 201)], false),
-            (1, &[], false),
-            (201, &[(1, 101)], false),
-            (1, &[(101, 201), (301, 401)], false),
-            (1, &[(101, 201), (101, 401)], true),
-            (201, &[(101, 201)], false),
-        ];
-        for (ack, given, expected) in table {
-            let seen = copies.take_report(SeqNum::new(ack), &blocks(given));
-            assert_eq!(seen, expected, "{ack} {given:?}");
-        }
+        let mut report = |ack, given| copies.take_report(SeqNum::new(ack), &blocks(given));
+        assert!(!report(1, &[]));
+        assert!(!report(1, &[(101, 201)]), "a SACK block");
+        assert!(!report(201, &[(1, 101)]), "of other data");
+        assert!(!report(1, &[(101, 201), (301, 401)]), "a SACK block");
+        assert!(report(1, &[(101, 201), (101, 401)]));
+        assert!(!report(201, &[(101, 201)]), "the second one");
     }
 
     #[test]

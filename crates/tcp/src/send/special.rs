@@ -1,6 +1,7 @@
 //! State of senders that few connections have, on the heap.
 
-use policy::Feedback;
+use policy::{Feedback, Framing};
+use units::Instant;
 use wire::SeqNum;
 
 use super::copies::TailCopies;
@@ -8,8 +9,8 @@ use super::packets::PacketSender;
 use super::reports::TimedReports;
 use crate::config::{Config, Negotiated};
 
-/// State of a sender other than those that only count bytes and duplicates or SACK blocks. Usually
-/// there is none.
+/// State of a sender other than those that only count bytes and duplicates or SACK blocks, or that
+/// treats the end of a write in another way. Usually there is none, which is a single test.
 #[derive(Debug, Default)]
 pub(crate) struct Special(Option<Box<Parts>>);
 
@@ -35,22 +36,37 @@ impl Special {
     /// Creates the state for the options negotiated so far, of a connection whose first sequence
     /// number is `iss`.
     pub(super) fn new(config: &Config, negotiated: &Negotiated, iss: SeqNum) -> Self {
-        let kind = match PacketSender::new(config, negotiated, iss) {
-            Some(packets) => Kind::Packets(packets),
-            None if negotiated.feedback == Feedback::AckWindow => {
-                Kind::Reported(TimedReports::new(!config.sender.backs_off()))
-            }
-            None => Kind::Bytes,
-        };
+        let reports = negotiated.feedback == Feedback::AckWindow;
+        let sender = &config.sender;
+        let cuts_tails = matches!(sender.framing, Framing::Tail(_));
+        if sender.rack().is_none() && !reports && !cuts_tails && sender.tail_copy.is_none() {
+            // Nearly always. A value of this size is not even moved.
+            return Self(None);
+        }
         let copies = TailCopies::of(config, negotiated);
-        let any = copies.is_some() || !matches!(kind, Kind::Bytes);
-        Self(any.then(|| Box::new(Parts { kind, copies })))
+        let parts = match PacketSender::new(config, negotiated, iss) {
+            Some(packets) => Box::new(Parts { kind: Kind::Packets(packets), copies }),
+            None if reports => {
+                let reported = TimedReports::new(!sender.backs_off());
+                Box::new(Parts { kind: Kind::Reported(reported), copies })
+            }
+            None => Box::new(Parts { kind: Kind::Bytes, copies }),
+        };
+        Self(Some(parts))
     }
 
-    /// Returns whether there is any such state.
+    /// Returns whether there is any such state. Without it, no end of a write is cut or copied.
     #[inline]
     pub(crate) const fn exists(&self) -> bool {
         self.0.is_some()
+    }
+
+    /// Returns whether a segment besides new data is to be sent now.
+    #[inline]
+    pub(crate) fn has_output(&self, now: Instant) -> bool {
+        let Some(parts) = self.0.as_deref() else { return false };
+        matches!(&parts.kind, Kind::Packets(packets) if packets.has_output())
+            || parts.copies.as_ref().is_some_and(|copies| copies.is_due(now))
     }
 
     /// State of TCP Santa Cruz, if it is negotiated.

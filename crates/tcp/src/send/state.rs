@@ -183,7 +183,7 @@ impl Sender {
         let (flight, left) = (self.flight(), self.data_end.distance_from(self.nxt));
         // A sender that counts packets notes that the window was full when it is polled.
         // Nor is the length of the end of a write known here, or whether a copy is due.
-        if self.special.exists() || self.cuts_tails() {
+        if self.special.exists() {
             return false;
         }
         if flight == 0 || left == 0 || self.repair.in_recovery || self.policies.limited_transmit {

@@ -18,6 +18,6 @@ impl Sender {
     /// Returns whether the framing cuts the end of a write.
     #[inline]
     pub(crate) const fn cuts_tails(&self) -> bool {
-        self.policies.segmenter.is_tail()
+        self.special.exists() && self.policies.segmenter.is_tail()
     }
 }
