@@ -2,6 +2,7 @@
 
 maturin runs this program with an instrumented build. The scenarios are the example scenarios and
 the Smart Framing paper's network with each of its senders, at two loads and with two sets of timers.
+The same network with the sender of Linux follows.
 One further run has the greedy flows only. Two further runs have a return path that only delays; the
 paper's return path has a rate. The profile changes the speed of the extension and no result.
 """
@@ -26,6 +27,11 @@ def _scenarios() -> Iterator[Scenario]:
             web = paper.web_scenario(sender=variant.sender, load=load, duration="200s")
             yield web
             yield web.with_value("tcp.profile", "rfc").with_value("workload.web.handshake", True)
+    for load in (0.5, paper.LOAD):
+        web = paper.web_scenario(sender="linux", greedy_sender="linux", load=load, duration="200s")
+        linux = web.with_value("tcp.profile", "linux-6.18")
+        yield linux
+        yield linux.with_value("workload.web.handshake", True)
     classic = paper.web_scenario(sender=paper.CLASSIC.sender, duration="200s")
     yield dataclasses.replace(classic, workload=classic.workload[:1])
     there, back = classic.link

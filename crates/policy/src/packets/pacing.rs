@@ -41,11 +41,12 @@ impl RateFacts {
     /// Pacing rate in bytes per second; zero without a round-trip time.
     #[must_use]
     pub fn rate(&self) -> u64 {
-        let Some(srtt) = self.srtt.filter(|srtt| !srtt.is_zero()) else { return 0 };
+        // Linux computes in microseconds. No window in packets overflows the product.
+        let micros = self.srtt.map_or(0, |srtt| srtt.as_nanos() / 1000);
         let percent = if self.cwnd < self.ssthresh / 2 { 200 } else { 120 };
-        let window = u128::from(self.cwnd.max(self.packets_out));
-        let bytes = window * u128::from(self.smss) * percent / 100;
-        u64::try_from(bytes * 1_000_000_000 / u128::from(srtt.as_nanos())).unwrap_or(u64::MAX)
+        let window = u64::from(self.cwnd.max(self.packets_out));
+        let bytes = window.saturating_mul(u64::from(self.smss) * percent);
+        bytes.saturating_mul(10_000).checked_div(micros).unwrap_or(0)
     }
 }
 

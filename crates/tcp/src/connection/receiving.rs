@@ -71,7 +71,6 @@ impl Connection {
     }
 
     /// Window and acknowledgment number of a segment that is sent with `payload_len` bytes.
-    #[cold]
     #[inline(never)]
     pub(crate) fn window_and_acknowledgment(
         &mut self,

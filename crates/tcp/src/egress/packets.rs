@@ -8,7 +8,6 @@ use crate::connection::{Connection, timestamp_clock};
 
 impl Connection {
     /// Selects the next segment with sequence numbers, and records that it is sent.
-    #[cold]
     #[inline(never)]
     pub(super) fn next_packet(&mut self, now: Instant) -> Option<NextSegment> {
         let starts = self.timers.retransmit == Instant::NEVER && self.host_timers.is_some();

@@ -9,7 +9,6 @@ use crate::event::Event;
 use crate::send::AckArrival;
 
 impl Connection {
-    #[cold]
     #[inline(never)]
     pub(super) fn check_ack_of_packets(
         &mut self,

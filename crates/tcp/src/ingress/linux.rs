@@ -11,7 +11,6 @@ use crate::state::State;
 impl Connection {
     /// Handles the payload and the FIN of an acceptable segment, and decides when it is
     /// acknowledged.
-    #[cold]
     #[inline(never)]
     pub(super) fn finish_segment_as_linux(
         &mut self,
