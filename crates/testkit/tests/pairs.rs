@@ -28,15 +28,15 @@ fn undisturbed(mut config: PairConfig) -> PairConfig {
     config.both_connect = false;
     for path in &mut config.paths {
         *path = PathConfig {
-            delay: Duration::from_nanos(path.delay.as_nanos() / 4),
+            delay: Duration::from_nanos(path.delay.as_nanos() / 3),
             ..PathConfig::default()
         };
     }
     for end in &mut config.ends {
         end.plan = Plan::eager(end.plan.bytes);
         end.tcp.receive_buffer = end.tcp.receive_buffer.max(10 * end.tcp.mss.bytes());
-        // The sum of a round trip, 50 ms at most, and of a delayed acknowledgment, 40 ms from a
-        // Linux receiver, remains below the shortest timeout, 100 ms.
+        // The sum of a round trip and a delayed acknowledgment remains below the shortest timeout,
+        // 100 ms.
         end.tcp.delayed_ack.timeout = Duration::from_millis(30);
         if end.tcp.sender.rto_min.take().is_some() {
             // A lower minimum makes the timer expire before an acknowledgment that is delayed.
