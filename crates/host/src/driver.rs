@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use capture::pcapng::{Direction, Interface, InterfaceId, LinkType, Packet, Section, Writer};
 use rustix::rand::{GetRandomFlags, getrandom};
-use tun::{Clock, Error, Offload, PollFd, PollFlags, Tun};
+use tun::{Clock, Error, KernelTicks, Offload, PollFd, PollFlags, Tun};
 use units::{Duration, Instant};
 
 use crate::config::StackConfig;
@@ -82,6 +82,7 @@ impl<S: Service> Driver<S> {
             .map_err(|errno| Error::new("draw a random key", errno))?;
         let clock = Clock::start();
         let origin = Duration::from_nanos(clock.since_1970(Instant::ZERO));
+        follow_kernel_ticks(&mut config, &clock, origin);
         let mut stack = Stack::new(config, Secret::new(random));
         service.start(&mut stack, clock.now() + origin);
         Ok(Self {
@@ -335,6 +336,25 @@ impl<S: Service> Driver<S> {
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
+}
+
+/// Lets timers that expire on ticks do so on those of the kernel, if these have the same period. The
+/// timers of the host then have the same phase as those of the kernel's TCP.
+fn follow_kernel_ticks(config: &mut StackConfig, clock: &Clock, origin: Duration) {
+    /// Number of ticks after which the slots of all levels of Linux's timer wheel repeat.
+    const REPEAT: u64 = 1 << 24;
+    let tick = config.tcp.rto.expiry_tick();
+    if tick.is_zero() || !config.tcp.receiver.is_linux() {
+        return;
+    }
+    let Some(ticks) = KernelTicks::observe(clock).filter(|ticks| ticks.period() == tick) else {
+        return;
+    };
+    // The stack counts time since 1970.
+    let period = tick.as_nanos().saturating_mul(REPEAT);
+    let [phase, origin] = [ticks.phase(), origin].map(|span| span.as_nanos() % period);
+    let phase = Duration::from_nanos((phase + period - origin) % period);
+    config.tcp.rto = config.tcp.rto.with_phase(phase);
 }
 
 impl MemoryTrimmer {

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from tcpsf import _core, stats, text
 from tcpsf.cli import verbosity
 from tcpsf.cli.file_checks import writing
-from tcpsf.cli.host import addresses_of, check_files, sender_names
+from tcpsf.cli.host import addresses_of, check_files, senders_and_profile
 from tcpsf.cli.output import print_result, reason
 from tcpsf.cli.progress import bar
 from tcpsf.cli.records import Writer, capturing, format_of, plain_write_errors, taken
@@ -47,6 +47,7 @@ def fetch(
     *,
     url: str,
     senders: Sequence[str],
+    profile: str | None,
     requests: int,
     pcap: Path | None,
     records: Path | None,
@@ -65,8 +66,8 @@ def fetch(
             hint="omit `--requests` or `--out`",
         )
     authority, remote, target = _parts(url)
-    names = sender_names(senders, settings["alternate"])
-    verbosity.detail("server %s, target %s; senders: %s", remote, target, "; ".join(names))
+    names, profile = senders_and_profile(senders, settings["alternate"], profile, task="fetch")
+    verbosity.detail("server %s, target %s", remote, target)
     writer_of = None if records is None else format_of(records)
     with _Body(out) as body, contextlib.ExitStack() as stack:
         with plain_write_errors("fetch"), _writing_body(out):
@@ -76,6 +77,7 @@ def fetch(
                 target=target,
                 requests=requests,
                 senders=names,
+                profile=profile,
                 body=body.path,
                 **settings,
             )
@@ -89,7 +91,9 @@ def fetch(
         )
         rows, stopped = _rows(client, requests, writer, pcap, out)
         stack.close()
-        found = _summary(rows, url=url, address=client.address, requests=requests)
+        found = _summary(
+            rows, url=url, address=client.address, requests=requests, profile=profile
+        )
         print_result(json_format.dumps(found) if json else as_text(found))
         if stopped is not None:
             raise Stopped(stopped)
@@ -240,7 +244,9 @@ def _rows(
     return pl.concat(frames), signals[0] if signals else None
 
 
-def _summary(rows: pl.DataFrame, *, url: str, address: str, requests: int) -> dict[str, Any]:
+def _summary(
+    rows: pl.DataFrame, *, url: str, address: str, requests: int, profile: str | None
+) -> dict[str, Any]:
     import polars as pl
 
     complete = rows.filter(pl.col("outcome") == "complete")
@@ -249,6 +255,7 @@ def _summary(rows: pl.DataFrame, *, url: str, address: str, requests: int) -> di
         "schema": SCHEMA,
         "url": url,
         "address": address,
+        "profile": profile,
         "requests": requests,
         "complete": complete.height,
         "failed": dict(Counter(failed["outcome"].to_list())),

@@ -22,6 +22,7 @@ use crate::config::{Config, Negotiated};
 
 mod ack;
 mod alert;
+mod groups;
 mod info;
 mod limits;
 mod output;
@@ -77,6 +78,7 @@ pub(crate) struct PacketSender {
     timeouts: u8,
     pub(crate) timer: timer::Timer,
     pub(crate) output: output::Output,
+    group: groups::Group,
     pub(crate) writes: Writes,
     /// Whether unsent data waits with nothing in flight, so that a timer must end the wait.
     pub(crate) waits_for_timer: bool,
@@ -169,6 +171,7 @@ impl PacketSender {
             timeouts: 0,
             timer: timer::Timer::OFF,
             output: output::Output::default(),
+            group: groups::Group::default(),
             writes: Writes::default(),
             waits_for_timer: false,
             limits: limits::Limits::default(),
@@ -183,6 +186,7 @@ impl PacketSender {
             max: config.rto.max(),
             initial: config.rto.initial(),
             tick: config.rto.expiry_tick(),
+            phase: config.rto.phase(),
         }
     }
 

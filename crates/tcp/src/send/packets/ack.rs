@@ -291,7 +291,7 @@ impl PacketSender {
 
     /// Pacing rate in bytes per second. Linux computes it without pacing, too: twice the window per
     /// round trip in slow start, 1.2 times the window later.
-    fn pacing_rate(&self, smss: u32) -> u64 {
+    pub(super) fn pacing_rate(&self, smss: u32) -> u64 {
         let Some(srtt) = self.rtt.srtt().filter(|srtt| !srtt.is_zero()) else { return 0 };
         let percent = if self.window.cwnd < self.window.ssthresh / 2 { 200 } else { 120 };
         let bytes = u128::from(self.window.cwnd) * u128::from(smss) * percent / 100;

@@ -202,6 +202,7 @@ impl PacketSender {
     /// Ends a burst of new data: schedules a tail loss probe and records how far the window was
     /// used. Every input and the end of a drain call it.
     pub(in crate::send) fn finish_burst(&mut self, half: &Half<'_>) {
+        self.finish_group();
         let Output { burst, blocked, probing, .. } = self.output;
         if burst == 0 && !blocked {
             return;
