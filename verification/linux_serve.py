@@ -15,10 +15,11 @@ A run is repeated if it was disturbed: the emulator delivered a packet late, the
 another jiffy, or the server took long to respond to the request. None of the three depends on
 what follows.
 
-A cell is counted apart if both sides part after a retransmission and one of them then waits for its
-timer. RACK ignores an acknowledgment of a retransmission that arrives sooner than the minimum
-round-trip time (RFC 8985 section 6.2, step 2). On a path with a constant delay that is decided by
-microseconds of the emulator's error, and both outcomes are right.
+A cell is bimodal if both sides part after a retransmission and one of them then waits for its timer.
+RACK ignores an acknowledgment of a retransmission that arrives sooner than the minimum round-trip
+time (RFC 8985 section 6.2, step 2). On a path with a constant delay that is decided by microseconds
+of the emulator's error, and both outcomes are right. Such a cell is repeated with both servers, and
+the shares of the runs that wait are compared over all bimodal cells (Fisher's exact test).
 
     python verification/linux_serve.py [--segments 1-4] [--rtt 20,100] [--every 1]
 
@@ -49,6 +50,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from _live import CannotRunError, Verdicts, main
+from _verdicts import fisher
 
 from tcpsf.live.network import die_with_parent, enter
 
@@ -60,6 +62,10 @@ RESPONSE_S: Final = 0.001
 WHEEL_S: Final = 64 * JIFFY_S
 """Period after which the ticks of the timers of up to two seconds repeat."""
 ATTEMPTS: Final = 6
+REPEATS: Final = 4
+"""Further runs of a bimodal cell with each server."""
+FALSE_DIFFERENCE: Final = 0.001
+"""Probability that Fisher's test finds a difference where there is none."""
 SEGMENT: Final = 1448
 GOAL: Final = 0.995
 PORTS: Final = {"tcpsf": 80, "kernel": 9000}
@@ -90,7 +96,7 @@ while True:
 """
 CLIENT: Final = """
 import os, socket, sys, time
-address, port, name, phase_ns, period_ns = sys.argv[1:6]
+address, port, name, phase_ns, period_ns, rest_s = sys.argv[1:7]
 phase, period = int(phase_ns), int(period_ns)
 connection = socket.socket()
 time.sleep(0.02)
@@ -104,7 +110,7 @@ connection.sendall(f"GET /{name} HTTP/1.0\\r\\n\\r\\n".encode())
 while connection.recv(65536):
     pass
 connection.close()
-time.sleep(0.03)
+time.sleep(float(rest_s))
 """
 
 
@@ -253,6 +259,7 @@ class Laboratory:
         address = self.address if server == "tcpsf" else "100.64.0.1"
         client = [sys.executable, str(self.folder / "client.py"), address, str(PORTS[server])]
         client += [str(cell.segments), str(phase_ns), str(round(WHEEL_S * 1e9))]
+        client.append(str(cell.rtt_ms / 1e3 + 0.03))  # until the last acknowledgment has arrived
         subprocess.run([*link, *client], check=True, timeout=120)
         found = json.loads(statistics.read_text(encoding="utf-8"))
         errors = (found[direction]["timing_error_max_s"] for direction in ("up", "down"))
@@ -323,8 +330,8 @@ def options_of(text: str) -> str:
 def verdict(kernel: Sequence[Packet], ours: Sequence[Packet]) -> tuple[str, float]:
     """Compare the segments of both servers.
 
-    Returns "equal", "no sample" or "different", and the largest difference of a time in seconds up
-    to the point where they part.
+    Returns "equal", "bimodal" or "different", and the largest difference of a time in seconds up to
+    the point where they part.
     """
     worst = 0.0
     for index, (a, b) in enumerate(zip(kernel, ours, strict=False)):
@@ -335,8 +342,24 @@ def verdict(kernel: Sequence[Packet], ours: Sequence[Packet]) -> tuple[str, floa
         earlier = {sent.seq for sent in ours[: max(index - 1, 0)]}
         follows_resent = index > 0 and ours[index - 1].seq in earlier
         waits = late > JIFFY_S + 2 * ERROR_S
-        return ("no sample" if follows_resent and waits else "different"), worst
+        return ("bimodal" if follows_resent and waits else "different"), worst
     return ("equal" if len(kernel) == len(ours) else "different"), worst
+
+
+def waits(runs: dict[str, Run], more: Sequence[tuple[str, Run]]) -> list[tuple[str, bool]]:
+    """Return for each run of a bimodal cell its server, and whether the run waited for a timer.
+
+    A run waited if its packet after the common beginning of the first ``runs`` is nearer to the
+    later than to the earlier one of both.
+    """
+    kernel, ours = runs["kernel"].sent, runs["tcpsf"].sent
+    pairs = enumerate(zip(kernel, ours, strict=False))
+    index = next(i for i, (a, b) in pairs if abs(a.time_s - b.time_s) > JIFFY_S + 2 * ERROR_S)
+    middle = (kernel[index].time_s + ours[index].time_s) / 2
+    every = [*runs.items(), *more]
+    return [
+        (server, run.sent[index].time_s > middle) for server, run in every if len(run.sent) > index
+    ]
 
 
 def header_differences(kernel: Run, ours: Run) -> Iterator[str]:
@@ -391,8 +414,13 @@ def arguments() -> Any:
     return parser.parse_args()
 
 
-def compare(laboratory: Laboratory, cell: Cell) -> tuple[str, list[str]]:
-    """Run a cell, print a line, and return its verdict and the differences of headers."""
+def compare(
+    laboratory: Laboratory, cell: Cell, waited: list[tuple[str, bool]]
+) -> tuple[str, list[str]]:
+    """Run a cell, print a line, and return its verdict and the differences of headers.
+
+    Repeats a bimodal cell, and appends to ``waited`` which runs waited for a timer.
+    """
     runs = {server: laboratory.run(cell, server) for server in ("kernel", "tcpsf")}
     disturbed = [f"{server}: {run.disturbed}" for server, run in runs.items() if run.disturbed]
     kernel, ours = runs["kernel"], runs["tcpsf"]
@@ -400,7 +428,10 @@ def compare(laboratory: Laboratory, cell: Cell) -> tuple[str, list[str]]:
     if disturbed:
         result = "disturbed"
     print(f"{result:9} {cell}: up to {worst * 1e3:.1f} ms apart {'; '.join(disturbed)}", flush=True)
-    if result in ("different", "no sample"):
+    if result == "bimodal":
+        more = [(server, laboratory.run(cell, server)) for _ in range(REPEATS) for server in runs]
+        waited += waits(runs, [(server, run) for server, run in more if run.disturbed is None])
+    if result in ("different", "bimodal"):
         print(f"    kernel {shown(kernel.sent)}\n    tcpsf  {shown(ours.sent)}")
     return result, sorted(set(header_differences(kernel, ours))) if result == "equal" else []
 
@@ -421,25 +452,38 @@ def work(verdicts: Verdicts) -> None:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     counts: dict[str, Counter[str]] = {}
     headers: Counter[str] = Counter()
+    waited: list[tuple[str, bool]] = []
     with tempfile.TemporaryDirectory() as name, Laboratory(Path(name)) as laboratory:
         for count in segments:
             laboratory.prepare(count)
         for cell in cells(segments, rtts, options.every):
-            result, differences = compare(laboratory, cell)
+            result, differences = compare(laboratory, cell, waited)
             counts.setdefault(cell.set_name, Counter())[result] += 1
             headers.update(differences)
     total: Counter[str] = Counter()
-    for name, count in counts.items():
-        total += count
-        verdicts.report(f"{name}: {sentence(count)}", holds=count["different"] == 0)
+    for name, tally in counts.items():
+        total += tally
+        verdicts.report(f"{name}: {sentence(tally)}", holds=tally["different"] == 0)
     for difference, number in headers.most_common():
         print(f"         {number} cells: {difference}")
     verdicts.report(f"headers are equal in all {total['equal']} equal cells", holds=not headers)
+    if waited:
+        runs = Counter(waited)
+        (a, of_a), (b, of_b) = (
+            (runs[server, True], runs[server, True] + runs[server, False])
+            for server in ("kernel", "tcpsf")
+        )
+        probability = fisher(a, of_a, b, of_b)
+        verdicts.report(
+            f"bimodal cells: the kernel waited in {a} of {of_a} runs, tcpsf in {b} of {of_b} "
+            f"(P = {probability:.3f})",
+            holds=probability > FALSE_DIFFERENCE,
+        )
     judged = sum(total.values()) - total["disturbed"]
     verdicts.report(
         f"all sets: {sentence(total)}",
         holds=judged > 0
-        and total["equal"] + total["no sample"] >= GOAL * judged
+        and total["equal"] + total["bimodal"] >= GOAL * judged
         and total["disturbed"] <= 0.05 * judged,
     )
 
@@ -447,9 +491,8 @@ def work(verdicts: Verdicts) -> None:
 def sentence(count: Counter[str]) -> str:
     """Describe the verdicts of a set of cells."""
     return (
-        f"{count['equal']} of {sum(count.values())} cells equal, {count['no sample']} up to a "
-        f"retransmission without a sample for RACK, {count['different']} different, "
-        f"{count['disturbed']} disturbed"
+        f"{count['equal']} of {sum(count.values())} cells equal, {count['bimodal']} bimodal, "
+        f"{count['different']} different, {count['disturbed']} disturbed"
     )
 
 

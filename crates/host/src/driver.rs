@@ -338,8 +338,8 @@ impl<S: Service> Driver<S> {
     }
 }
 
-/// Lets timers that expire on ticks do so on those of the kernel, if these have the same period. The
-/// timers of the host then have the same phase as those of the kernel's TCP.
+/// Lets timers that expire on ticks do so on those of the kernel, if these have the same period.
+/// The timers of the host then have the same phase as those of the kernel's TCP.
 fn follow_kernel_ticks(config: &mut StackConfig, clock: &Clock, origin: Duration) {
     /// Number of ticks after which the slots of all levels of Linux's timer wheel repeat.
     const REPEAT: u64 = 1 << 24;

@@ -47,6 +47,7 @@ def fetch(
     *,
     url: str,
     senders: Sequence[str],
+    alternate: str | None,
     profile: str | None,
     requests: int,
     pcap: Path | None,
@@ -60,13 +61,9 @@ def fetch(
     check_files(
         {"--records": records, "--pcap": pcap, "--out": out}, printed="the summary", replace=force
     )
-    if out is not None and requests != 1:
-        raise TcpsfError(
-            f"cannot write `--out {out}`: it is for one response, but got `--requests {requests}`",
-            hint="omit `--requests` or `--out`",
-        )
+    _check_out(out, requests)
     authority, remote, target = _parts(url)
-    names, profile = senders_and_profile(senders, settings["alternate"], profile, task="fetch")
+    stack_settings = senders_and_profile(senders, alternate, profile, task="fetch")
     verbosity.detail("server %s, target %s", remote, target)
     writer_of = None if records is None else format_of(records)
     with _Body(out) as body, contextlib.ExitStack() as stack:
@@ -76,9 +73,8 @@ def fetch(
                 authority=authority,
                 target=target,
                 requests=requests,
-                senders=names,
-                profile=profile,
                 body=body.path,
+                **stack_settings,
                 **settings,
             )
         if pcap is not None:
@@ -92,7 +88,11 @@ def fetch(
         rows, stopped = _rows(client, requests, writer, pcap, out)
         stack.close()
         found = _summary(
-            rows, url=url, address=client.address, requests=requests, profile=profile
+            rows,
+            url=url,
+            address=client.address,
+            requests=requests,
+            profile=stack_settings["profile"],
         )
         print_result(json_format.dumps(found) if json else as_text(found))
         if stopped is not None:
@@ -107,6 +107,14 @@ def fetch(
                 status=1,
             )
         body.keep()
+
+
+def _check_out(out: Path | None, requests: int) -> None:
+    if out is not None and requests != 1:
+        raise TcpsfError(
+            f"cannot write `--out {out}`: it is for one response, but got `--requests {requests}`",
+            hint="omit `--requests` or `--out`",
+        )
 
 
 def _parts(url: str) -> tuple[str, str, str]:

@@ -71,20 +71,13 @@ def _run(
     force: bool,
     **limits: Any,
 ) -> None:
-    names, profile = senders_and_profile(senders, alternate, profile, task=task)
+    stack_settings = senders_and_profile(senders, alternate, profile, task=task)
     files = {"--records": records, "--report": report, "--pcap": pcap}
     check_files(files, printed="the addresses", replace=force)
     wanted = records is not None or report is not None
     writer_of = None if records is None else format_of(records)
     with plain_write_errors(task):
-        host = _core.Host(
-            **settings,
-            senders=names,
-            alternate=alternate,
-            profile=profile,
-            records=wanted,
-            **limits,
-        )
+        host = _core.Host(**settings, **stack_settings, records=wanted, **limits)
         if pcap is not None:
             with writing(pcap):
                 host.capture(str(pcap))
@@ -101,7 +94,7 @@ def _run(
             if records is None or writer_of is None
             else stack.enter_context(writer_of(records))
         )
-        _announce(host, task, settings["port"], profile, json=json)
+        _announce(host, task, settings["port"], stack_settings["profile"], json=json)
         with plain_write_errors(task):
             _until_stopped(host, stop, grace, _Rows(writer, sums), line, pcap)
         line.end()
@@ -110,7 +103,7 @@ def _run(
                 host.check_capture()
                 host.finish_capture()
         stack.close()
-        _sum_up(host, task, profile, json=json)
+        _sum_up(host, task, stack_settings["profile"], json=json)
         if sums is not None:
             counters = dict(host.counters())
             content = sums.page(task=task, counters=counters, duration_s=host.now_s)
@@ -125,9 +118,10 @@ LINUX = "linux-6.18"
 
 def senders_and_profile(
     senders: Sequence[str], alternate: str | None, profile: str | None, *, task: str
-) -> tuple[list[str], str | None]:
-    """Return the given senders or the default, and the profile; ``None`` is the one of hosts.
+) -> dict[str, Any]:
+    """Return the settings of the stack: the given senders or the default, and the profile.
 
+    Without an explicit profile, it is that of Linux for senders that count packets, else ``None``.
     Refuse ``--alternate`` with a single sender.
     """
     usual = SENDER if profile is None else _core.sender_of_profile(profile)
@@ -141,7 +135,7 @@ def senders_and_profile(
             f"cannot alternate: `--alternate {alternate}` with one sender",
             hint="give `--sender` several times",
         )
-    return names, profile
+    return {"senders": names, "alternate": alternate, "profile": profile}
 
 
 def check_files(files: Mapping[str, Path | None], *, printed: str, replace: bool) -> None:
@@ -223,9 +217,7 @@ def _until_stopped(
     rows.take(host, line)
 
 
-def _announce(
-    host: _core.Host, task: str, port: int, profile: str | None, *, json: bool
-) -> None:
+def _announce(host: _core.Host, task: str, port: int, profile: str | None, *, json: bool) -> None:
     urls = [
         _url(address, port, scheme="http" if task == "serve" else "tcp")
         for address in host.addresses

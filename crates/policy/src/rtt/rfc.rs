@@ -39,8 +39,9 @@ impl RtoConfig {
         ordered.then_some(Self { initial, min, max, tick, ticks_expire, phase: Duration::ZERO })
     }
 
-    /// Returns these parameters on a clock whose tick zero was `phase` before time zero. It concerns
-    /// Linux's timer wheel, whose slots of several ticks begin at multiples of their length.
+    /// Returns these parameters on a clock whose tick zero was `phase` before time zero. It
+    /// concerns Linux's timer wheel, whose slots of several ticks begin at multiples of their
+    /// length.
     #[must_use]
     pub const fn with_phase(self, phase: Duration) -> Self {
         Self { phase, ..self }
