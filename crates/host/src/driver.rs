@@ -184,6 +184,7 @@ impl<S: Service> Driver<S> {
             count += 1;
             if self.lockstep {
                 self.serve(now)?;
+                now = self.now();
                 if self.service.next_timeout() <= now {
                     self.service.on_timeout(&mut self.stack, now);
                 }
@@ -204,10 +205,13 @@ impl<S: Service> Driver<S> {
     }
 
     /// Delivers events to the service and sends packets until there are none left.
-    fn serve(&mut self, now: Instant) -> Result<(), Error> {
+    fn serve(&mut self, mut now: Instant) -> Result<(), Error> {
         // Events come first, so that a response carries the acknowledgment.
         while let Some(event) = self.stack.poll_event() {
             self.service.on_event(&mut self.stack, event, now);
+            // The response leaves now. Otherwise its round-trip time would contain the time in
+            // which the service read a file, and exceed those of later segments.
+            now = self.now();
             self.flush_urgent(now)?;
         }
         self.flush(now)
