@@ -10,7 +10,7 @@ from conftest import Command
 from test_host import SENDERS, fetched, running
 
 from tcpsf import _core
-from tcpsf.cli.app import PROFILES
+from tcpsf.cli.options import PROFILES
 
 
 @pytest.mark.parametrize(

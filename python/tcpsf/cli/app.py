@@ -14,6 +14,7 @@ from tcpsf.cli.line_options import line_options
 from tcpsf.cli.model_commands import model
 from tcpsf.cli.options import (
     FOLDER,
+    PROFILES,
     SEED,
     InOrder,
     as_json,
@@ -30,9 +31,6 @@ from tcpsf.cli.scenario_commands import check, compare, examples, explain, init,
 from tcpsf.cli.sweep_commands import sweep
 
 TIME = AsText(Seconds())
-
-PROFILES = ("linux-6.18", "linux-6.12", "rfc", "bsd", "ns2")
-"""Names of the profiles; `_core.host_profiles` has the same."""
 
 SCHEMAS = (
     "scenario",

@@ -99,13 +99,7 @@ def fetch(
             raise Stopped(stopped)
         if writer is not None:
             writer.losses.check()
-        if failed := sum(found["failed"].values()):
-            raise TcpsfError(
-                f"{text.count(failed, 'request')} of {text.plain(requests, 0)} failed "
-                f"({_outcomes(found['failed'])}): `{url}`",
-                hint=_hint(found["failed"]),
-                status=1,
-            )
+        _check_outcomes(found["failed"], requests, url)
         body.keep()
 
 
@@ -114,6 +108,17 @@ def _check_out(out: Path | None, requests: int) -> None:
         raise TcpsfError(
             f"cannot write `--out {out}`: it is for one response, but got `--requests {requests}`",
             hint="omit `--requests` or `--out`",
+        )
+
+
+def _check_outcomes(outcomes: dict[str, int], requests: int, url: str) -> None:
+    """Raise an error if a request failed."""
+    if failed := sum(outcomes.values()):
+        raise TcpsfError(
+            f"{text.count(failed, 'request')} of {text.plain(requests, 0)} failed "
+            f"({_outcomes(outcomes)}): `{url}`",
+            hint=_hint(outcomes),
+            status=1,
         )
 
 
