@@ -1,4 +1,4 @@
-"""Verdicts of the comparisons: lines of a report, and Welch's test for two sets of runs."""
+"""Verdicts of the comparisons: lines of a report, Welch's test for sets, Fisher's for shares."""
 
 # ruff: noqa: T201 (this module prints the verdicts)
 
@@ -87,6 +87,16 @@ def welch(
         else ""
     )
     return Line(what=what, reference=mean_a, ours=mean_b, note=note, verdict=verdict)
+
+
+def fisher(a: int, of_a: int, b: int, of_b: int) -> float:
+    """Two-sided P of Fisher's exact test for the shares ``a`` of ``of_a`` and ``b`` of ``of_b``."""
+    both = a + b
+    ways = {
+        k: math.comb(of_a, k) * math.comb(of_b, both - k)
+        for k in range(max(0, both - of_b), min(of_a, both) + 1)
+    }
+    return sum(way for way in ways.values() if way <= ways[a]) / sum(ways.values())
 
 
 def student_quantile(error: float, freedom: int) -> float:

@@ -12,6 +12,9 @@ def bytes(text: str) -> int: ...  # noqa: A001
 def profiles() -> str: ...
 def scenario_schema() -> str: ...
 def drill_profiles() -> list[str]: ...
+def host_profiles() -> list[str]: ...
+def sender_of_profile(name: str) -> str: ...
+def counts_packets(sender: str) -> bool: ...
 def play_script(
     name: str,
     script: builtins.bytes,
@@ -192,8 +195,9 @@ class Fetch:
         timeout: str,
         senders: list[str],
         alternate: str | None,
-        rto_initial: str,
-        rto_min: str,
+        profile: str | None,
+        rto_initial: str | None,
+        rto_min: str | None,
         mtu: int,
         offload: bool,
         body: str | None,
@@ -230,8 +234,9 @@ class Host:
         idle_timeout: str,
         lifetime: str,
         connect_timeout: str,
-        rto_initial: str,
-        rto_min: str,
+        profile: str | None,
+        rto_initial: str | None,
+        rto_min: str | None,
         mtu: int,
         offload: bool,
         records: bool,

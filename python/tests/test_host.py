@@ -55,7 +55,7 @@ REFUSED = {
     ),
     "rto": (
         ("serve", ".", "--rto-min", "2s"),
-        "cannot serve: `--rto-min 2s` and `--rto-initial 1s` are not 1 ms <= --rto-min <= --rto-initial <= 60 s",
+        "cannot serve: `--rto-min 2s` and `--rto-initial 1s` are not 0.001s <= --rto-min <= --rto-initial <= 60s",
         "1s and 1s are RFC 6298's, 200ms and 1s Linux's",
     ),
     "connect timeout": (

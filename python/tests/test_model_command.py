@@ -209,3 +209,19 @@ def test_chains_as_text(tcpsf: Command) -> None:
     assert several.status == 2
     assert "give one" in several.err
     assert tcpsf("model", "smart-framing", "--chain", "--net").status == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        (["--profile", "linux-6.18"], ["--sender", "linux", "--rto-min", "200ms"]),
+        (["--profile", "rfc"], ["--sender", "duplicates", "--rto", "1s"]),
+        (["--profile", "bsd", "--rto", "3s"], ["--sender", "duplicates", "--rto", "3s"]),
+    ],
+)
+def test_a_profile_sets_detection_and_timeout(
+    tcpsf: Command, words: list[str], same: list[str]
+) -> None:
+    found = [tcpsf("model", "best-framing", "--json", *each) for each in (words, same)]
+    assert [answer.status for answer in found] == [0, 0]
+    assert found[0].out == found[1].out

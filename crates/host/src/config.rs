@@ -29,18 +29,24 @@ impl StackConfig {
     /// A configuration for these addresses with default values and one sender policy, that of
     /// [`tcp::Config::default`].
     pub fn new(addresses: Vec<IpAddr>) -> Self {
+        Self::with_tcp(addresses, Config { receive_buffer: 1 << 18, ..Config::default() })
+    }
+
+    /// A configuration for these addresses whose connections have the settings `tcp`, such as those
+    /// of a [`tcp::Profile`], and its sender policy. The limits of hosts replace the maximum
+    /// segment lifetime and the timeouts.
+    pub fn with_tcp(addresses: Vec<IpAddr>, tcp: Config) -> Self {
         let tcp = Config {
             // Linux uses the same TIME-WAIT of 60 s. It is long enough for any path. It is shorter
             // than the four minutes of RFC 9293 §3.4.2, so that a busy server keeps fewer closed
             // connections.
             msl: Duration::from_secs(30),
-            receive_buffer: 1 << 18,
             // RFC 9293 §3.8.3 leaves the user timeout to the application: a peer that acknowledges
             // nothing for this long is considered gone. FIN-WAIT-2 has no timeout of its own. A
             // half-closed application may still read (RFC 9293 §3.6), and a peer may be silent for
             // minutes after several losses in a row. `Limits::idle` bounds both.
             timeouts: Timeouts { user_timeout: Some(Duration::from_secs(120)), ..Timeouts::NONE },
-            ..Config::default()
+            ..tcp
         };
         Self {
             addresses,
@@ -216,7 +222,9 @@ impl Profiles {
             let mss = Mss::new(config.mtu.saturating_sub(headers)).unwrap_or(Mss::DEFAULT_IPV4);
             let santa_cruz = config.tcp.santa_cruz || sender.wants_santa_cruz();
             let rto = sender.rto(config.tcp.rto);
-            Arc::new(Config { sender, mss, santa_cruz, rto, ..config.tcp.clone() })
+            // A sender that needs SACK offers it with every profile.
+            let sack = config.tcp.sack || sender.wants_sack();
+            Arc::new(Config { sender, mss, santa_cruz, rto, sack, ..config.tcp.clone() })
         };
         Self(
             config

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use capture::pcapng::{Direction, Interface, InterfaceId, LinkType, Packet, Section, Writer};
 use rustix::rand::{GetRandomFlags, getrandom};
-use tun::{Clock, Error, Offload, PollFd, PollFlags, Tun};
+use tun::{Clock, Error, KernelTicks, Offload, PollFd, PollFlags, Tun};
 use units::{Duration, Instant};
 
 use crate::config::StackConfig;
@@ -82,6 +82,7 @@ impl<S: Service> Driver<S> {
             .map_err(|errno| Error::new("draw a random key", errno))?;
         let clock = Clock::start();
         let origin = Duration::from_nanos(clock.since_1970(Instant::ZERO));
+        follow_kernel_ticks(&mut config, &clock, origin);
         let mut stack = Stack::new(config, Secret::new(random));
         service.start(&mut stack, clock.now() + origin);
         Ok(Self {
@@ -183,6 +184,7 @@ impl<S: Service> Driver<S> {
             count += 1;
             if self.lockstep {
                 self.serve(now)?;
+                now = self.now();
                 if self.service.next_timeout() <= now {
                     self.service.on_timeout(&mut self.stack, now);
                 }
@@ -203,10 +205,13 @@ impl<S: Service> Driver<S> {
     }
 
     /// Delivers events to the service and sends packets until there are none left.
-    fn serve(&mut self, now: Instant) -> Result<(), Error> {
+    fn serve(&mut self, mut now: Instant) -> Result<(), Error> {
         // Events come first, so that a response carries the acknowledgment.
         while let Some(event) = self.stack.poll_event() {
             self.service.on_event(&mut self.stack, event, now);
+            // The response leaves now. Otherwise its round-trip time would contain the time in
+            // which the service read a file, and exceed those of later segments.
+            now = self.now();
             self.flush_urgent(now)?;
         }
         self.flush(now)
@@ -335,6 +340,25 @@ impl<S: Service> Driver<S> {
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
+}
+
+/// Lets timers that expire on ticks do so on those of the kernel, if these have the same period.
+/// The timers of the host then have the same phase as those of the kernel's TCP.
+fn follow_kernel_ticks(config: &mut StackConfig, clock: &Clock, origin: Duration) {
+    /// Number of ticks after which the slots of all levels of Linux's timer wheel repeat.
+    const REPEAT: u64 = 1 << 24;
+    let tick = config.tcp.rto.expiry_tick();
+    if tick.is_zero() || !config.tcp.receiver.is_linux() {
+        return;
+    }
+    let Some(ticks) = KernelTicks::observe(clock).filter(|ticks| ticks.period() == tick) else {
+        return;
+    };
+    // The stack counts time since 1970.
+    let period = tick.as_nanos().saturating_mul(REPEAT);
+    let [phase, origin] = [ticks.phase(), origin].map(|span| span.as_nanos() % period);
+    let phase = Duration::from_nanos((phase + period - origin) % period);
+    config.tcp.rto = config.tcp.rto.with_phase(phase);
 }
 
 impl MemoryTrimmer {

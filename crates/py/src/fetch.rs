@@ -5,15 +5,17 @@ use std::fs::File;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use host::Driver;
 use host::http::{FetchConfig, Fetched, Fetcher};
-use host::{Driver, StackConfig};
 use policy::SenderPolicy;
 use pyo3::prelude::*;
 use sim::tables::{Column, Nullable, time_s};
+use tcp::Profile;
 use units::{Duration, Instant};
 
 use crate::host::{
-    SNAP_LEN, duration, ip_address, parsed_senders, refusal, refused, rto, text_column,
+    SNAP_LEN, duration, ip_address, parsed_senders, refusal, refused, rto, stack_config,
+    text_column,
 };
 use crate::system_error;
 use crate::table::Table;
@@ -37,8 +39,8 @@ impl Fetch {
     #[new]
     #[expect(clippy::too_many_arguments, reason = "each an option of the command line, by keyword")]
     #[pyo3(signature = (
-        *, address, remote, authority, target, requests, concurrency, timeout, senders, alternate, rto_initial,
-        rto_min, mtu, offload, body
+        *, address, remote, authority, target, requests, concurrency, timeout, senders, alternate, profile,
+        rto_initial, rto_min, mtu, offload, body
     ))]
     fn new(
         address: Option<String>,
@@ -50,8 +52,9 @@ impl Fetch {
         timeout: &str,
         senders: Vec<String>,
         alternate: Option<String>,
-        rto_initial: &str,
-        rto_min: &str,
+        profile: Option<&str>,
+        rto_initial: Option<&str>,
+        rto_min: Option<&str>,
         mtu: u16,
         offload: bool,
         body: Option<PathBuf>,
@@ -60,11 +63,10 @@ impl Fetch {
         let remote: SocketAddr = remote
             .parse()
             .map_err(|_| refusal(format!("`{remote}` is no address with a port"), None))?;
-        let mut config = StackConfig::new(Vec::new());
+        let mut config = stack_config(profile, Profile::config)?;
         config.mtu = mtu;
         config.senders = parsed_senders(&senders, alternate.as_deref())?;
-        config.tcp.rto =
-            rto(duration("--rto-initial", rto_initial)?, duration("--rto-min", rto_min)?)?;
+        config.tcp.rto = rto(&config.tcp.rto, rto_initial, rto_min)?;
         let timeout = duration("--timeout", timeout)?;
         if timeout == Duration::ZERO {
             let text = "`--timeout 0s` leaves the server no time to answer".to_owned();

@@ -11,6 +11,7 @@ use policy::rtt::RtoConfig;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use sim::tables::{Column, Nullable, names, time_s};
+use tcp::{Config, Profile, UnknownProfile};
 use units::{Duration, Instant};
 
 use crate::system_error;
@@ -43,7 +44,7 @@ impl Host {
     #[expect(clippy::too_many_arguments, reason = "each an option of the command line, by keyword")]
     #[pyo3(signature = (
         *, addresses, port, senders, alternate, max_connections, idle_timeout, lifetime, connect_timeout,
-        rto_initial, rto_min, mtu, offload, records, folder, upstream
+        profile, rto_initial, rto_min, mtu, offload, records, folder, upstream
     ))]
     fn new(
         addresses: Vec<String>,
@@ -54,8 +55,9 @@ impl Host {
         idle_timeout: &str,
         lifetime: &str,
         connect_timeout: &str,
-        rto_initial: &str,
-        rto_min: &str,
+        profile: Option<&str>,
+        rto_initial: Option<&str>,
+        rto_min: Option<&str>,
         mtu: u16,
         offload: bool,
         records: bool,
@@ -64,13 +66,12 @@ impl Host {
     ) -> PyResult<Self> {
         let addresses =
             addresses.iter().map(|text| ip_address(text)).collect::<PyResult<Vec<_>>>()?;
-        let mut config = StackConfig::new(Vec::new());
+        let mut config = stack_config(profile, Profile::accepting)?;
         config.mtu = mtu;
         config.limits = Limits::of_connections(max_connections);
         config.senders = parsed_senders(&senders, alternate.as_deref())?;
         let senders = config.senders.all().iter().map(SenderPolicy::to_string).collect();
-        config.tcp.rto =
-            rto(duration("--rto-initial", rto_initial)?, duration("--rto-min", rto_min)?)?;
+        config.tcp.rto = rto(&config.tcp.rto, rto_initial, rto_min)?;
         config.limits.lifetime = duration("--lifetime", lifetime)?;
         let idle = duration("--idle-timeout", idle_timeout)?;
         let connect = time_to_connect(connect_timeout)?;
@@ -300,15 +301,59 @@ pub(crate) fn parsed_senders(texts: &[String], alternate: Option<&str>) -> PyRes
     })
 }
 
-/// The parameters of RFC 6298's timer with this initial and minimum timeout.
-pub(crate) fn rto(initial: Duration, min: Duration) -> PyResult<RtoConfig> {
-    let [most, tick] = [60_000, 1].map(Duration::from_millis);
-    RtoConfig::new(initial, min, most, tick, false).ok_or_else(|| {
+/// The configuration of a stack with the profile of this name, or with that of hosts without one.
+/// `settings` are those of its connections.
+pub(crate) fn stack_config(
+    profile: Option<&str>,
+    settings: fn(Profile) -> Config,
+) -> PyResult<StackConfig> {
+    let Some(name) = profile else { return Ok(StackConfig::new(Vec::new())) };
+    let profile: Profile = name
+        .parse()
+        .map_err(|error: UnknownProfile| refusal(format!("`--profile {name}`: {error}"), None))?;
+    Ok(StackConfig::with_tcp(Vec::new(), settings(profile)))
+}
+
+/// The parameters of the retransmission timer `usual` with this initial and minimum timeout.
+pub(crate) fn rto(
+    usual: &RtoConfig,
+    initial: Option<&str>,
+    min: Option<&str>,
+) -> PyResult<RtoConfig> {
+    let given = |option, text: Option<&str>| text.map(|text| duration(option, text)).transpose();
+    let initial = given("--rto-initial", initial)?.unwrap_or(usual.initial());
+    let min = given("--rto-min", min)?.unwrap_or(usual.min());
+    let (most, tick) = (usual.max(), usual.tick());
+    RtoConfig::new(initial, min, most, tick, !usual.expiry_tick().is_zero()).ok_or_else(|| {
         let text = format!(
-            "`--rto-min {min}` and `--rto-initial {initial}` are not 1 ms <= --rto-min <= --rto-initial <= 60 s"
+            "`--rto-min {min}` and `--rto-initial {initial}` are not {tick} <= --rto-min <= --rto-initial <= {most}"
         );
         refusal(text, Some("1s and 1s are RFC 6298's, 200ms and 1s Linux's"))
     })
+}
+
+/// The names of all profiles.
+#[pyfunction]
+pub(crate) fn host_profiles() -> Vec<&'static str> {
+    Profile::ALL.map(Profile::name).to_vec()
+}
+
+/// The name of a profile's sender. An unknown profile raises a `ValueError`.
+#[pyfunction]
+pub(crate) fn sender_of_profile(name: &str) -> PyResult<String> {
+    let profile: Profile =
+        name.parse().map_err(|error: UnknownProfile| refusal(error.to_string(), None))?;
+    Ok(profile.sender().to_string())
+}
+
+/// Returns whether a sender counts packets, as that of Linux does. An unknown name raises a
+/// `ValueError`.
+#[pyfunction]
+pub(crate) fn counts_packets(sender: &str) -> PyResult<bool> {
+    let policy: SenderPolicy = sender
+        .parse()
+        .map_err(|error: policy::ParseSenderError| refusal(error.to_string(), None))?;
+    Ok(policy.rack().is_some())
 }
 
 pub(crate) fn refusal(message: String, hint: Option<&str>) -> PyErr {

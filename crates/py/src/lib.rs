@@ -29,7 +29,7 @@ mod _core {
     #[pymodule_export]
     use super::fetch::Fetch;
     #[pymodule_export]
-    use super::host::Host;
+    use super::host::{Host, counts_packets, host_profiles, sender_of_profile};
     #[pymodule_export]
     use super::quantity::{bits_per_second, bytes, nanoseconds};
     #[pymodule_export]

@@ -455,6 +455,7 @@ impl Connection {
                 config.sack
             },
             santa_cruz_permitted: self.negotiated.santa_cruz_negotiated(),
+            is_compact: config.compact_syn,
             timestamps: self.negotiated.timestamps.then(|| {
                 let stamps = self.timestamps(now);
                 Timestamps { ecr: if answers { stamps.ecr } else { 0 }, ..stamps }

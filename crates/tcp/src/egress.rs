@@ -121,10 +121,13 @@ impl Connection {
         self.start_retransmit_timer(now);
         let mut segment = self.segment(now, next.seq, payload_len, control);
         // RFC 9293 §3.9.1: PSH on the segment that empties the queue, because no data follows.
-        // A sender that counts packets sets it at the end of each write, as Linux does.
+        // A sender that counts packets sets it at the end of each write and of each group of new
+        // segments, as Linux does.
         let push = payload_len > 0
             && match self.snd.special.packets() {
-                Some(packets) => packets.pushes_at(next.seq + payload_len),
+                Some(packets) => {
+                    next.new && packets.ends_group() || packets.pushes_at(next.seq + payload_len)
+                }
                 None => end.at_or_after(self.snd.data_end),
             };
         segment.flags = segment.flags.with(Flags::PSH, push);

@@ -181,6 +181,7 @@ fn before_2000(rfc: Config) -> Config {
 fn linux(rfc: Config) -> Config {
     Config {
         acceptance: Acceptance::LINUX,
+        compact_syn: true,
         // RFC 9293 §3.8.6.3 with TCP_DELACK_MIN, if the receiver is not that of Linux.
         delayed_ack: DelayedAck { timeout: Duration::from_millis(40), ..DelayedAck::RFC },
         // TIME-WAIT lasts 60 s (TCP_TIMEWAIT_LEN).

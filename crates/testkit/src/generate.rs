@@ -117,7 +117,7 @@ prop_compose! {
         acceptance in select(vec![Acceptance::RFC, Acceptance::LINUX]),
         receiver in receiver(),
         (receive_buffer, send_buffer) in (buffer(), buffer()),
-        [window_scaling, timestamps, sack, santa_cruz, ecn, nagle, restart_after_idle] in any::<[bool; 7]>(),
+        [window_scaling, timestamps, sack, santa_cruz, ecn, nagle, restart_after_idle, compact_syn] in any::<[bool; 8]>(),
         min_mss in select(vec![1u16, 48, 536]),
         challenges in prop_oneof![Just(Challenges::DEFAULT), (0..3u8, millis(1..2000)).prop_map(|(count, per)| Challenges { count, per })],
     ) -> Config {
@@ -137,6 +137,7 @@ prop_compose! {
             timestamps,
             sack,
             santa_cruz,
+            compact_syn,
             ecn,
             nagle,
             restart_after_idle,

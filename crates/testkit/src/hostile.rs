@@ -295,6 +295,7 @@ impl Victim {
                 window_scale: garbage.scale.map(WindowScale::clamped),
                 sack_permitted: garbage.sack_permitted,
                 santa_cruz_permitted: garbage.santa_cruz_permitted,
+                is_compact: false,
                 timestamps: garbage.timestamps.map(|(val, ecr)| Timestamps { val, ecr }),
                 reports: match &garbage.santa_cruz {
                     Some(claim) => claim.option(snd.una, 18).into(),
@@ -405,6 +406,7 @@ fn opening(control: Control, seq: SeqNum, ack: Option<SeqNum>) -> Segment {
             window_scale: syn.then_some(WindowScale::NONE),
             sack_permitted: syn,
             santa_cruz_permitted: syn,
+            is_compact: false,
             timestamps: Some(Timestamps { val: 1, ecr: 0 }),
             reports: Report::None.into(),
         },

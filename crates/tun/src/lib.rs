@@ -24,6 +24,7 @@ mod plan;
 mod signals;
 mod spawn;
 mod sys;
+mod ticks;
 mod user_namespace;
 
 pub use clock::{Clock, Priority, TimerSlack};
@@ -35,6 +36,7 @@ pub use plan::{Block, INNER_DEVICE, host_addresses, ipv6};
 pub use rustix::event::{PollFd, PollFlags};
 pub use signals::{CaughtSignal, Signals};
 pub use spawn::Namespaces;
+pub use ticks::KernelTicks;
 pub use user_namespace::{PassedFds, in_own_namespaces};
 
 /// Returns freed heap memory to the system, which the C library's allocator would otherwise keep.

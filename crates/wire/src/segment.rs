@@ -133,6 +133,9 @@ pub struct Options {
     pub sack_permitted: bool,
     /// TCP Santa Cruz permitted (SYN only).
     pub santa_cruz_permitted: bool,
+    /// Written in the order of Linux: timestamps take the place of the padding of SACK permitted,
+    /// and the window scale follows. A reader does not report the order.
+    pub is_compact: bool,
     /// Timestamps (RFC 7323 §3).
     pub timestamps: Option<Timestamps>,
     /// SACK blocks or the option of TCP Santa Cruz. A [`Report`] converts into this field, and
@@ -158,12 +161,17 @@ impl Options {
         self.reports.santa_cruz()
     }
 
+    /// Returns whether SACK permitted and timestamps share their padding.
+    pub(crate) const fn joins_timestamps(&self) -> bool {
+        self.is_compact && self.sack_permitted && self.timestamps.is_some()
+    }
+
     /// Length of the options in the header in bytes, padded to whole words as common
     /// implementations do.
     pub const fn wire_len(&self) -> u32 {
         let mss = if self.mss.is_some() { 4 } else { 0 };
         let scale = if self.window_scale.is_some() { 4 } else { 0 };
-        let permitted = if self.sack_permitted { 4 } else { 0 };
+        let permitted = if self.sack_permitted && !self.joins_timestamps() { 4 } else { 0 };
         let santa_cruz = if self.santa_cruz_permitted { 4 } else { 0 };
         let timestamps = if self.timestamps.is_some() { 12 } else { 0 };
         mss + scale + permitted + santa_cruz + timestamps + self.reports.wire_len()

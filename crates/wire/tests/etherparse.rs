@@ -206,6 +206,7 @@ proptest! {
             window_scale: syn.then_some(WindowScale::clamped(7)),
             sack_permitted: syn,
             santa_cruz_permitted: false,
+            is_compact: false,
             timestamps: Some(Timestamps { val, ecr }),
             reports: if syn { Report::None.into() } else {
                 blocks.iter().filter_map(|&(start, len)| SeqRange::new(SeqNum::new(start), SeqNum::new(start) + len)).collect()

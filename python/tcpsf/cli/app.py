@@ -14,6 +14,7 @@ from tcpsf.cli.line_options import line_options
 from tcpsf.cli.model_commands import model
 from tcpsf.cli.options import (
     FOLDER,
+    PROFILES,
     SEED,
     InOrder,
     as_json,
@@ -179,20 +180,24 @@ _stack = together(
         "time such as 10s.  [default: connection]",
     ),
     click.option(
+        "--profile",
+        type=OneOf(PROFILES),
+        help="TCP of this system: sender, timers, receiver. --sender and --rto-... take precedence.  "
+        "[default: linux-6.18 if a sender counts packets, as `linux` does; otherwise the RFCs with "
+        "the default of --sender]",
+    ),
+    click.option(
         "--rto-initial",
         type=TIME,
         metavar="TIME",
-        default="1s",
-        show_default=True,
-        help="Retransmission timeout before the first RTT measurement.",
+        help="Retransmission timeout before the first RTT measurement.  "
+        "[default: that of the profile, or 1s]",
     ),
     click.option(
         "--rto-min",
         type=TIME,
         metavar="TIME",
-        default="1s",
-        show_default=True,
-        help="Minimum retransmission timeout.",
+        help="Minimum retransmission timeout.  [default: that of the profile, or 1s]",
     ),
     click.option(
         "--mtu",

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from tcpsf import _core, stats, text
 from tcpsf.cli import verbosity
 from tcpsf.cli.file_checks import writing
-from tcpsf.cli.host import addresses_of, check_files, sender_names
+from tcpsf.cli.host import addresses_of, check_files, senders_and_profile
 from tcpsf.cli.output import print_result, reason
 from tcpsf.cli.progress import bar
 from tcpsf.cli.records import Writer, capturing, format_of, plain_write_errors, taken
@@ -47,6 +47,8 @@ def fetch(
     *,
     url: str,
     senders: Sequence[str],
+    alternate: str | None,
+    profile: str | None,
     requests: int,
     pcap: Path | None,
     records: Path | None,
@@ -59,14 +61,10 @@ def fetch(
     check_files(
         {"--records": records, "--pcap": pcap, "--out": out}, printed="the summary", replace=force
     )
-    if out is not None and requests != 1:
-        raise TcpsfError(
-            f"cannot write `--out {out}`: it is for one response, but got `--requests {requests}`",
-            hint="omit `--requests` or `--out`",
-        )
+    _check_out(out, requests)
     authority, remote, target = _parts(url)
-    names = sender_names(senders, settings["alternate"])
-    verbosity.detail("server %s, target %s; senders: %s", remote, target, "; ".join(names))
+    stack_settings = senders_and_profile(senders, alternate, profile, task="fetch")
+    verbosity.detail("server %s, target %s", remote, target)
     writer_of = None if records is None else format_of(records)
     with _Body(out) as body, contextlib.ExitStack() as stack:
         with plain_write_errors("fetch"), _writing_body(out):
@@ -75,8 +73,8 @@ def fetch(
                 authority=authority,
                 target=target,
                 requests=requests,
-                senders=names,
                 body=body.path,
+                **stack_settings,
                 **settings,
             )
         if pcap is not None:
@@ -89,20 +87,39 @@ def fetch(
         )
         rows, stopped = _rows(client, requests, writer, pcap, out)
         stack.close()
-        found = _summary(rows, url=url, address=client.address, requests=requests)
+        found = _summary(
+            rows,
+            url=url,
+            address=client.address,
+            requests=requests,
+            profile=stack_settings["profile"],
+        )
         print_result(json_format.dumps(found) if json else as_text(found))
         if stopped is not None:
             raise Stopped(stopped)
         if writer is not None:
             writer.losses.check()
-        if failed := sum(found["failed"].values()):
-            raise TcpsfError(
-                f"{text.count(failed, 'request')} of {text.plain(requests, 0)} failed "
-                f"({_outcomes(found['failed'])}): `{url}`",
-                hint=_hint(found["failed"]),
-                status=1,
-            )
+        _check_outcomes(found["failed"], requests, url)
         body.keep()
+
+
+def _check_out(out: Path | None, requests: int) -> None:
+    if out is not None and requests != 1:
+        raise TcpsfError(
+            f"cannot write `--out {out}`: it is for one response, but got `--requests {requests}`",
+            hint="omit `--requests` or `--out`",
+        )
+
+
+def _check_outcomes(outcomes: dict[str, int], requests: int, url: str) -> None:
+    """Raise an error if a request failed."""
+    if failed := sum(outcomes.values()):
+        raise TcpsfError(
+            f"{text.count(failed, 'request')} of {text.plain(requests, 0)} failed "
+            f"({_outcomes(outcomes)}): `{url}`",
+            hint=_hint(outcomes),
+            status=1,
+        )
 
 
 def _parts(url: str) -> tuple[str, str, str]:
@@ -240,7 +257,9 @@ def _rows(
     return pl.concat(frames), signals[0] if signals else None
 
 
-def _summary(rows: pl.DataFrame, *, url: str, address: str, requests: int) -> dict[str, Any]:
+def _summary(
+    rows: pl.DataFrame, *, url: str, address: str, requests: int, profile: str | None
+) -> dict[str, Any]:
     import polars as pl
 
     complete = rows.filter(pl.col("outcome") == "complete")
@@ -249,6 +268,7 @@ def _summary(rows: pl.DataFrame, *, url: str, address: str, requests: int) -> di
         "schema": SCHEMA,
         "url": url,
         "address": address,
+        "profile": profile,
         "requests": requests,
         "complete": complete.height,
         "failed": dict(Counter(failed["outcome"].to_list())),

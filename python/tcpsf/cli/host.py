@@ -62,6 +62,7 @@ def _run(
     settings: dict[str, Any],
     senders: Sequence[str],
     alternate: str | None,
+    profile: str | None,
     grace: float,
     records: Path | None,
     report: Path | None,
@@ -70,14 +71,13 @@ def _run(
     force: bool,
     **limits: Any,
 ) -> None:
-    names = sender_names(senders, alternate)
-    verbosity.detail("senders: %s", "; ".join(names))
+    stack_settings = senders_and_profile(senders, alternate, profile, task=task)
     files = {"--records": records, "--report": report, "--pcap": pcap}
     check_files(files, printed="the addresses", replace=force)
     wanted = records is not None or report is not None
     writer_of = None if records is None else format_of(records)
     with plain_write_errors(task):
-        host = _core.Host(**settings, senders=names, alternate=alternate, records=wanted, **limits)
+        host = _core.Host(**settings, **stack_settings, records=wanted, **limits)
         if pcap is not None:
             with writing(pcap):
                 host.capture(str(pcap))
@@ -94,7 +94,7 @@ def _run(
             if records is None or writer_of is None
             else stack.enter_context(writer_of(records))
         )
-        _announce(host, task, settings["port"], json=json)
+        _announce(host, task, settings["port"], stack_settings["profile"], json=json)
         with plain_write_errors(task):
             _until_stopped(host, stop, grace, _Rows(writer, sums), line, pcap)
         line.end()
@@ -103,7 +103,7 @@ def _run(
                 host.check_capture()
                 host.finish_capture()
         stack.close()
-        _sum_up(host, task, json=json)
+        _sum_up(host, task, stack_settings["profile"], json=json)
         if sums is not None:
             counters = dict(host.counters())
             content = sums.page(task=task, counters=counters, duration_s=host.now_s)
@@ -112,18 +112,30 @@ def _run(
             writer.losses.check()
 
 
-def sender_names(senders: Sequence[str], alternate: str | None) -> list[str]:
-    """Return the given senders, or the default.
+LINUX = "linux-6.18"
+"""The profile of senders that count packets, if none was given."""
 
+
+def senders_and_profile(
+    senders: Sequence[str], alternate: str | None, profile: str | None, *, task: str
+) -> dict[str, Any]:
+    """Return the settings of the stack: the given senders or the default, and the profile.
+
+    Without an explicit profile, it is that of Linux for senders that count packets, else ``None``.
     Refuse ``--alternate`` with a single sender.
     """
-    names = list(senders) or [SENDER]
+    usual = SENDER if profile is None else _core.sender_of_profile(profile)
+    names = list(senders) or [usual]
+    if profile is None:
+        with plain_write_errors(task):
+            profile = LINUX if any(map(_core.counts_packets, names)) else None
+    verbosity.detail("senders: %s; profile: %s", "; ".join(names), profile or "none")
     if alternate is not None and len(names) < 2:
         raise TcpsfError(
             f"cannot alternate: `--alternate {alternate}` with one sender",
             hint="give `--sender` several times",
         )
-    return names
+    return {"senders": names, "alternate": alternate, "profile": profile}
 
 
 def check_files(files: Mapping[str, Path | None], *, printed: str, replace: bool) -> None:
@@ -205,7 +217,7 @@ def _until_stopped(
     rows.take(host, line)
 
 
-def _announce(host: _core.Host, task: str, port: int, *, json: bool) -> None:
+def _announce(host: _core.Host, task: str, port: int, profile: str | None, *, json: bool) -> None:
     urls = [
         _url(address, port, scheme="http" if task == "serve" else "tcp")
         for address in host.addresses
@@ -220,6 +232,7 @@ def _announce(host: _core.Host, task: str, port: int, *, json: bool) -> None:
             "addresses": host.addresses,
             "port": port,
             "device": host.device,
+            "profile": profile,
         }
         print_result(json_format.dumps(begun))
     else:
@@ -235,14 +248,12 @@ def _url(address: str, port: int, *, scheme: str) -> str:
     )
 
 
-def _sum_up(host: _core.Host, task: str, *, json: bool) -> None:
+def _sum_up(host: _core.Host, task: str, profile: str | None, *, json: bool) -> None:
     counters = dict(host.counters())
     if json:
-        print_result(
-            json_format.dumps(
-                {"event": "summary", "task": task, "duration_s": round(host.now_s, 3), **counters}
-            )
-        )
+        summary = {"event": "summary", "task": task, "profile": profile}
+        duration = {"duration_s": round(host.now_s, 3)}
+        print_result(json_format.dumps(summary | duration | counters))
         return
     width = max(len(name) for name in counters)
     shown = {name: count for name, count in counters.items() if count}

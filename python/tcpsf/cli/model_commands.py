@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from tcpsf.cli.options import FOLDER, InOrder, as_json, force, out
+from tcpsf.cli.options import FOLDER, PROFILES, InOrder, as_json, force, out
 from tcpsf.cli.quantities import (
     BadValue,
     ByteRate,
@@ -337,6 +337,26 @@ def packet_discard(**arguments: Any) -> None:
     _show("packet_discard", arguments)
 
 
+def _take_profile(
+    context: click.Context, _option: click.Parameter, profile: str | None
+) -> str | None:
+    """Make the values of a profile the defaults of the options for detection and timeouts."""
+    if profile is None:
+        return None
+    import json
+
+    from tcpsf import _core
+
+    table = next(each for each in json.loads(_core.profiles()) if each["profile"] == profile)
+    linux = _core.counts_packets(_core.sender_of_profile(profile))
+    name = "rto_min" if linux else "rto"
+    context.default_map = {
+        "sender": "linux" if linux else "duplicates",
+        name: table["rto_min"],
+    }
+    return profile
+
+
 @model.command("best-framing")
 @_bytes("--size", 1200, "Size of the body.")
 @_bytes("--cwnd", 14_600, "Congestion window.")
@@ -346,6 +366,13 @@ def packet_discard(**arguments: Any) -> None:
     help="Loss probability of a packet with a full-sized segment.",
 )  # fmt: skip
 @law
+@click.option(
+    "--profile",
+    type=OneOf(PROFILES),
+    is_eager=True,
+    callback=_take_profile,
+    help="TCP of this system: --sender with its minimum timeout. Explicit options take precedence.",
+)
 @click.option(
     "--sender",
     type=OneOf(["linux", "duplicates"]),
@@ -383,6 +410,7 @@ def best_framing(**arguments: Any) -> None:
     The model enumerates every loss pattern, for Smart Framing, for methods that protect the last
     segments, and for the best segmentation.
     """
+    del arguments["profile"]  # the values of the other options contain it
     _show("best_framing", arguments)
 
 

@@ -20,6 +20,9 @@ FOLDER = click.Path(path_type=Path)
 MOST_SEED = 2**64 - 1
 MOST_WORKERS = 1024
 
+PROFILES = ("linux-6.18", "linux-6.12", "rfc", "bsd", "ns2")
+"""Names of the profiles; `_core.host_profiles` has the same."""
+
 SEED = Count(most=MOST_SEED)
 
 seed = click.option(

@@ -53,8 +53,6 @@ impl RateFacts {
 /// Packets that were handed down together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Burst {
-    /// Packets that may still join it.
-    left: u32,
     bytes: u64,
     begin: Instant,
     /// Time for which the connection could have sent before the burst.
@@ -76,7 +74,7 @@ impl Pacing {
     /// Creates the state of a connection.
     #[must_use]
     pub const fn new(paces: bool) -> Self {
-        let burst = Burst { left: 0, bytes: 0, begin: Instant::ZERO, credit: Duration::ZERO };
+        let burst = Burst { bytes: 0, begin: Instant::ZERO, credit: Duration::ZERO };
         Self { paces, rate: 0, next: Instant::ZERO, burst, sent: 0 }
     }
 
@@ -97,10 +95,10 @@ impl Pacing {
         self.rate = facts.rate();
     }
 
-    /// Whether a packet may leave now: it joins a burst, or the interval has passed.
+    /// Whether a burst may begin now.
     #[must_use]
-    pub fn may_send(&self, now: Instant) -> bool {
-        !self.paces || self.burst.left > 0 || self.next <= now
+    pub fn may_begin(&self, now: Instant) -> bool {
+        !self.paces || self.next <= now
     }
 
     /// Time from which the next burst may leave.
@@ -109,34 +107,32 @@ impl Pacing {
         self.next
     }
 
-    /// Notes that a packet of `len` bytes has left. `most` is the largest burst in packets that the
-    /// window allows, and `min_rtt` the minimum round-trip time, if it is known.
-    pub fn on_sent(
-        &mut self,
-        now: Instant,
-        len: u32,
-        smss: u32,
-        most: u32,
-        min_rtt: Option<Duration>,
-    ) {
+    /// Largest burst in packets (Linux's `tcp_tso_autosize`). `min_rtt` is the minimum round-trip
+    /// time, if it is known.
+    #[must_use]
+    pub fn most_in_burst(&self, smss: u32, min_rtt: Option<Duration>) -> u32 {
+        let of_rate = if self.rate == 0 { GSO_MAX_SIZE } else { self.rate >> PACING_SHIFT };
+        let shift = min_rtt.map_or(u64::MAX, |rtt| (rtt.as_nanos() / 1000) >> RTT_SHIFT);
+        let of_rtt = u32::try_from(shift).ok().and_then(|shift| GSO_MAX_SIZE.checked_shr(shift));
+        let bytes = of_rate.saturating_add(of_rtt.unwrap_or(0)).min(GSO_MAX_SIZE);
+        let packets = bytes / u64::from(smss.max(1));
+        u32::try_from(packets).unwrap_or(u32::MAX).max(LEAST_BURST)
+    }
+
+    /// Notes that a packet of `len` bytes has left. `begins` says that it begins a burst; otherwise
+    /// it continues the one before.
+    pub fn on_sent(&mut self, now: Instant, len: u32, begins: bool) {
         if !self.paces {
             return;
         }
         self.sent += 1;
-        if self.burst.left == 0 {
+        if begins {
             let begin = self.next.max(now);
-            let left = burst_packets(self.rate, smss, min_rtt).min(most).max(1);
-            self.burst = Burst { left, bytes: 0, begin, credit: begin.since(self.next) };
+            self.burst = Burst { bytes: 0, begin, credit: begin.since(self.next) };
         }
-        self.burst.left -= 1;
         self.burst.bytes += u64::from(len);
         let interval = if self.sent >= UNPACED { self.interval() } else { Duration::ZERO };
         self.next = self.burst.begin + interval;
-    }
-
-    /// Ends a burst: what is sent later begins another.
-    pub fn end_burst(&mut self) {
-        self.burst.left = 0;
     }
 
     /// Interval after the burst: its length divided by the rate. At most half of it is waived if
@@ -150,20 +146,6 @@ impl Pacing {
         let half = Duration::from_nanos(interval.as_nanos() / 2);
         interval - self.burst.credit.min(half)
     }
-}
-
-/// Number of packets that leave together at this rate (Linux's `tcp_tso_autosize`).
-fn burst_packets(rate: u64, smss: u32, min_rtt: Option<Duration>) -> u32 {
-    let mut bytes = rate >> PACING_SHIFT;
-    if let Some(min_rtt) = min_rtt {
-        let shift = (min_rtt.as_nanos() / 1000) >> RTT_SHIFT;
-        bytes += u32::try_from(shift)
-            .ok()
-            .and_then(|shift| GSO_MAX_SIZE.checked_shr(shift))
-            .unwrap_or(0);
-    }
-    let packets = bytes.min(GSO_MAX_SIZE) / u64::from(smss.max(1));
-    u32::try_from(packets).unwrap_or(u32::MAX).max(LEAST_BURST)
 }
 
 #[cfg(test)]
@@ -209,19 +191,15 @@ mod tests {
     #[test]
     fn bursts_of_two_leave_at_the_rate() {
         let mut pacing = paced(10, 1 << 30, 100);
-        let far = Some(Duration::from_millis(100));
         pacing.next = at(1000);
-        assert!(!pacing.may_send(at(999)) && pacing.may_send(at(1000)));
-        pacing.on_sent(at(1000), 1000, 1000, 5, far);
-        assert!(pacing.may_send(at(1000)), "the second packet of the burst");
-        pacing.on_sent(at(1000), 1000, 1000, 5, far);
-        assert!(!pacing.may_send(at(10_999)) && pacing.may_send(at(11_000)));
+        assert!(!pacing.may_begin(at(999)) && pacing.may_begin(at(1000)));
+        pacing.on_sent(at(1000), 1000, true);
+        pacing.on_sent(at(1000), 1000, false);
+        assert!(!pacing.may_begin(at(10_999)) && pacing.may_begin(at(11_000)));
         // A late sender catches up by half of the interval at most.
-        pacing.on_sent(at(13_000), 1000, 1000, 5, far);
-        pacing.end_burst();
+        pacing.on_sent(at(13_000), 1000, true);
         assert_eq!(pacing.next(), at(13_000 + 5000 - 2000));
-        pacing.on_sent(at(60_000), 1000, 1000, 5, far);
-        pacing.end_burst();
+        pacing.on_sent(at(60_000), 1000, true);
         assert_eq!(pacing.next(), at(60_000 + 2500));
     }
 
@@ -229,27 +207,31 @@ mod tests {
     fn first_ten_packets_are_not_paced() {
         let mut pacing = Pacing { sent: 0, ..paced(10, 1 << 30, 100) };
         for _ in 0..9 {
-            assert!(pacing.may_send(at(5)));
-            pacing.on_sent(at(5), 1000, 1000, 5, None);
+            assert!(pacing.may_begin(at(5)));
+            pacing.on_sent(at(5), 1000, true);
         }
-        pacing.on_sent(at(5), 1000, 1000, 5, None);
+        pacing.on_sent(at(5), 1000, true);
         assert!(pacing.next() > at(5));
     }
 
-    /// A millisecond of the rate, and more on a short path.
+    /// A millisecond of the rate, and more on a short path. Without a rate all that fits.
     #[test]
     fn bursts_grow_with_the_rate() {
-        let rtt = |micros| Some(Duration::from_micros(micros));
-        assert_eq!(burst_packets(1_000_000, 1000, rtt(100_000)), 2);
-        assert_eq!(burst_packets(10_240_000, 1000, rtt(100_000)), 10);
-        assert_eq!(burst_packets(1_000_000, 1000, rtt(600)), 33, "half of 64 KiB");
-        assert_eq!(burst_packets(1_000_000_000, 1000, rtt(50_000)), 65, "64 KiB");
+        let packets = |rate, micros| {
+            let pacing = Pacing { rate, ..Pacing::new(true) };
+            pacing.most_in_burst(1000, Some(Duration::from_micros(micros)))
+        };
+        assert_eq!(packets(1_000_000, 100_000), 2);
+        assert_eq!(packets(10_240_000, 100_000), 10);
+        assert_eq!(packets(1_000_000, 600), 33, "half of 64 KiB");
+        assert_eq!(packets(1_000_000_000, 50_000), 65, "64 KiB");
+        assert_eq!(packets(0, 50_000), 65);
     }
 
     #[test]
     fn sender_without_pacing_never_waits() {
         let mut pacing = Pacing { paces: false, ..paced(10, 20, 100) };
-        pacing.on_sent(at(5), 1000, 1000, 5, None);
-        assert!(pacing.may_send(at(5)));
+        pacing.on_sent(at(5), 1000, true);
+        assert!(pacing.may_begin(at(5)));
     }
 }

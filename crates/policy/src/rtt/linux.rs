@@ -21,6 +21,9 @@ pub struct LinuxRtoConfig {
     /// Period of the timer interrupt, the jiffy: 1 ms with HZ = 1000, 4 ms with HZ = 250. Zero
     /// disables rounding.
     pub tick: Duration,
+    /// Time between tick zero and time zero. Slots of the timer wheel begin at multiples of their
+    /// length since tick zero.
+    pub phase: Duration,
 }
 
 impl LinuxRtoConfig {
@@ -30,6 +33,7 @@ impl LinuxRtoConfig {
         max: Duration::from_secs(120),
         initial: Duration::from_secs(1),
         tick: Duration::from_millis(1),
+        phase: Duration::ZERO,
     };
 
     /// Defaults of Linux 6.12 with HZ = 250.
@@ -56,9 +60,19 @@ impl LinuxRtoConfig {
         let jiffies = delay.as_nanos().div_ceil(tick);
         let level = (0..8).find(|level| jiffies < 63 << (3 * level)).unwrap_or(8);
         let granularity = 1 << (3 * level);
-        let expires = (now.as_nanos() / tick).saturating_add(jiffies);
+        let expires = self.ticks_at(now).saturating_add(jiffies);
         let slot = (expires / granularity).saturating_add(1);
-        Instant::from_nanos(slot.saturating_mul(granularity).saturating_mul(tick))
+        let since_tick_zero = slot.saturating_mul(granularity).saturating_mul(tick);
+        Instant::from_nanos(since_tick_zero.saturating_sub(self.phase.as_nanos()))
+    }
+
+    /// Number of whole ticks until `now`. An exact clock counts microseconds.
+    pub const fn ticks_at(&self, now: Instant) -> u64 {
+        let tick = match self.tick.as_nanos() {
+            0 => 1_000,
+            tick => tick,
+        };
+        now.as_nanos().saturating_add(self.phase.as_nanos()) / tick
     }
 }
 

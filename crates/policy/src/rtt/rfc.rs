@@ -10,6 +10,7 @@ pub struct RtoConfig {
     max: Duration,
     tick: Duration,
     ticks_expire: bool,
+    phase: Duration,
 }
 
 impl RtoConfig {
@@ -20,6 +21,7 @@ impl RtoConfig {
         max: Duration::from_secs(60),
         tick: Duration::from_millis(1),
         ticks_expire: false,
+        phase: Duration::ZERO,
     };
 
     /// Creates parameters for a timer that starts at `initial` and stays between `min` and `max`,
@@ -34,7 +36,20 @@ impl RtoConfig {
         ticks_expire: bool,
     ) -> Option<Self> {
         let ordered = !min.is_zero() && min <= initial && initial <= max && tick <= min;
-        ordered.then_some(Self { initial, min, max, tick, ticks_expire })
+        ordered.then_some(Self { initial, min, max, tick, ticks_expire, phase: Duration::ZERO })
+    }
+
+    /// Returns these parameters on a clock whose tick zero was `phase` before time zero. It
+    /// concerns Linux's timer wheel, whose slots of several ticks begin at multiples of their
+    /// length.
+    #[must_use]
+    pub const fn with_phase(self, phase: Duration) -> Self {
+        Self { phase, ..self }
+    }
+
+    /// Time between tick zero and time zero.
+    pub const fn phase(&self) -> Duration {
+        self.phase
     }
 
     /// Returns the parameters with another minimum timeout. It is raised to the clock granularity,

@@ -138,8 +138,8 @@ settings! { |profile, config|
     optional [ack_delay]: Time =
         (!profile.is_linux()).then_some(Text(config.delayed_ack.timeout));
 
-    /// Size of the receiver's buffer, which limits the advertised window. A receiver of Linux counts
-    /// the memory of packets, and its window begins with 64 kB.
+    /// Size of the receiver's buffer, which limits the advertised window. A receiver of Linux
+    /// counts the memory of packets, and its window begins with 64 kB.
     [receive_buffer]: ReceiveBuffer = ReceiveBuffer::of(&config);
 
     /// Nagle's algorithm: at most one segment below the current segment size in flight.
@@ -173,7 +173,7 @@ pub enum Profile {
     /// The RFCs in force.
     #[default]
     Rfc,
-    /// Linux 6.12. A workload without a sender has that of Linux, `cubic(hystart=late)+rack+tlp+prr`.
+    /// Linux 6.12. A workload without a sender has `cubic(hystart=late)+rack+tlp+prr`.
     #[serde(rename = "linux-6.12")]
     Linux612,
     /// Linux 6.18. A workload without a sender has the sender `linux`.

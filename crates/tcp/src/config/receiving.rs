@@ -26,7 +26,7 @@ impl Receiving {
 
     /// Returns whether the rules of Linux are in force.
     #[inline]
-    pub(crate) const fn is_linux(&self) -> bool {
+    pub const fn is_linux(&self) -> bool {
         matches!(self, Self::Linux(_))
     }
 }

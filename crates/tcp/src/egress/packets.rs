@@ -4,14 +4,14 @@ use units::Instant;
 use wire::{Control, Segment};
 
 use super::NextSegment;
-use crate::connection::{Connection, timestamp_clock};
+use crate::connection::Connection;
 
 impl Connection {
     /// Selects the next segment with sequence numbers, and records that it is sent.
     #[inline(never)]
     pub(super) fn next_packet(&mut self, now: Instant) -> Option<NextSegment> {
         let starts = self.timers.retransmit == Instant::NEVER && self.host_timers.is_some();
-        let stamp = timestamp_clock(now);
+        let stamp = self.timestamp_clock(now);
         let packet = self.snd.next_packet(now, stamp, &self.config);
         self.take_packet_timer();
         let Some(packet) = packet else {

@@ -115,7 +115,11 @@ impl LinuxState {
         let announced = negotiated.peer_smss(config);
         let buffers = Self::buffers(&options, config);
         let hint = announced.min(smss).min(offered / 2).min(Self::DEFAULT_MSS);
-        let clock = LinuxRtoConfig { tick: config.rto.expiry_tick(), ..LinuxRtoConfig::HZ_1000 };
+        let clock = LinuxRtoConfig {
+            tick: config.rto.expiry_tick(),
+            phase: config.rto.phase(),
+            ..LinuxRtoConfig::HZ_1000
+        };
         Self {
             options,
             sack: negotiated.feedback == Feedback::Sack,

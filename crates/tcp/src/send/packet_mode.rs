@@ -285,8 +285,12 @@ impl Sender {
     /// Records that new data is sent.
     fn send_new(&mut self, packet: NewPacket, now: Instant) -> NewPacket {
         let was_empty = self.board.is_empty();
-        if was_empty && let Some((packets, _)) = self.packet_half(now) {
-            packets.on_transmit_start(now);
+        let payload = packet.len - u32::from((packet.seq + packet.len).after(self.data_end));
+        if let Some((packets, half)) = self.packet_half(now) {
+            packets.note_group(&half, payload);
+            if was_empty {
+                packets.on_transmit_start(now);
+            }
         }
         self.board.push(self.nxt, packet.len, now, false);
         self.nxt += packet.len;

@@ -22,6 +22,7 @@ use crate::config::{Config, Negotiated};
 
 mod ack;
 mod alert;
+mod groups;
 mod info;
 mod limits;
 mod output;
@@ -80,6 +81,7 @@ pub(crate) struct PacketSender {
     pacing: Pacing,
     pub(in crate::send) waits_for_pacing: bool,
     pub(crate) output: output::Output,
+    group: groups::Group,
     pub(crate) writes: Writes,
     /// Whether unsent data waits with nothing in flight, so that a timer must end the wait.
     pub(crate) waits_for_timer: bool,
@@ -174,6 +176,7 @@ impl PacketSender {
             pacing: Pacing::new(options.pacing),
             waits_for_pacing: false,
             output: output::Output::default(),
+            group: groups::Group::default(),
             writes: Writes::default(),
             waits_for_timer: false,
             limits: limits::Limits::default(),
@@ -188,6 +191,7 @@ impl PacketSender {
             max: config.rto.max(),
             initial: config.rto.initial(),
             tick: config.rto.expiry_tick(),
+            phase: config.rto.phase(),
         }
     }
 

@@ -141,6 +141,7 @@ impl Reader<'_> {
             timestamps: on(5),
             sack: on(6),
             santa_cruz: on(14),
+            compact_syn: on(7),
             ecn: on(7),
             nagle: on(8),
             restart_after_idle: on(9),

@@ -188,6 +188,7 @@ impl Pattern {
                 window_scale: self.scale.map(WindowScale::clamped),
                 sack_permitted: self.sack_permitted,
                 santa_cruz_permitted: self.santa_cruz_permitted,
+                is_compact: false,
                 timestamps: self.timestamps.map(|(val, ecr)| Timestamps { val, ecr }),
                 reports: self.santa_cruz(origins).map_or(sack.into(), Into::into),
             },

@@ -214,16 +214,18 @@ impl<'a> Iterator for RawOptions<'a> {
     }
 }
 
-/// Appends the options, each padded to whole words.
+/// Appends the options, padded to whole words: each of them, unless the order is that of Linux.
 pub(super) fn write(options: &Options, out: &mut Header) {
     if let Some(mss) = options.mss {
         out.push(&[MSS, 4]);
         out.push(&mss.get().to_be_bytes());
     }
-    if let Some(scale) = options.window_scale {
-        out.push(&[NO_OPERATION, WINDOW_SCALE, 3, scale.shift()]);
+    if let Some(scale) = options.window_scale.filter(|_| !options.is_compact) {
+        write_scale(scale, out);
     }
-    if options.sack_permitted {
+    if options.joins_timestamps() {
+        out.push(&[SACK_PERMITTED, 2]);
+    } else if options.sack_permitted {
         out.push(&[NO_OPERATION, NO_OPERATION, SACK_PERMITTED, 2]);
     }
     if options.santa_cruz_permitted {
@@ -231,9 +233,15 @@ pub(super) fn write(options: &Options, out: &mut Header) {
         out.push(&SANTA_CRUZ.to_be_bytes());
     }
     if let Some(timestamps) = options.timestamps {
-        out.push(&[NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10]);
+        if !options.joins_timestamps() {
+            out.push(&[NO_OPERATION, NO_OPERATION]);
+        }
+        out.push(&[TIMESTAMPS, 10]);
         out.push(&timestamps.val.to_be_bytes());
         out.push(&timestamps.ecr.to_be_bytes());
+    }
+    if let Some(scale) = options.window_scale.filter(|_| options.is_compact) {
+        write_scale(scale, out);
     }
     match options.report() {
         Report::None => {}
@@ -254,6 +262,10 @@ pub(super) fn write(options: &Options, out: &mut Header) {
             out.push(&option.fields()[..fields]);
         }
     }
+}
+
+fn write_scale(scale: WindowScale, out: &mut Header) {
+    out.push(&[NO_OPERATION, WINDOW_SCALE, 3, scale.shift()]);
 }
 
 /// Returns the validated options. The last of repeated options is used; unknown ones are ignored.

@@ -51,6 +51,7 @@ prop_compose! {
             sack_permitted: sack_permitted && syn,
             timestamps: timestamps.map(|(val, ecr)| Timestamps { val, ecr }),
             santa_cruz_permitted: santa_cruz_permitted && syn,
+            is_compact: false,
             reports: match santa_cruz {
                 _ if syn => Report::None.into(),
                 Some(option) => option.into(),
@@ -200,6 +201,36 @@ fn syn_bytes() {
     ];
     assert_eq!(bytes, expected);
     assert!(Checksum::of(&bytes).is_good());
+}
+
+/// A SYN of Linux, with and without parts.
+#[test]
+fn compact_syn_bytes() {
+    let all = Options {
+        mss: Mss::new(1460),
+        window_scale: Some(WindowScale::clamped(10)),
+        sack_permitted: true,
+        timestamps: Some(Timestamps { val: 0x0102_0304, ecr: 0 }),
+        is_compact: true,
+        ..Options::default()
+    };
+    let (mss, scale) = ([2, 4, 0x05, 0xb4], [1, 3, 3, 10]);
+    let stamps = [8, 10, 1, 2, 3, 4, 0, 0, 0, 0];
+    let table = [
+        (all, [&mss[..], &[4, 2], &stamps, &scale].concat()),
+        (Options { sack_permitted: false, ..all }, [&mss[..], &[1, 1], &stamps, &scale].concat()),
+        (Options { timestamps: None, ..all }, [&mss[..], &[1, 1, 4, 2], &scale].concat()),
+        (Options { window_scale: None, ..all }, [&mss[..], &[4, 2], &stamps].concat()),
+    ];
+    for (options, expected) in table {
+        let syn = Segment { control: Control::Syn, options, ..bare() };
+        let repr = Repr::new(PORTS, syn).unwrap();
+        let bytes = repr.header(Checksum::EMPTY, Checksum::EMPTY);
+        assert_eq!(&bytes[HEADER_LEN..], expected);
+        let read = View::new(&bytes).unwrap().repr(Ecn::NotEct).unwrap();
+        let segment = Segment { options: Options { is_compact: false, ..options }, ..syn };
+        assert_eq!(Ok(read), Repr::new(PORTS, segment));
+    }
 }
 
 #[test]

@@ -216,4 +216,16 @@ proptest! {
         let late = expiry.since(now + delay).as_nanos();
         prop_assert!(late <= delay.as_nanos() * 8 / 63 + 2_000_000, "{}", late);
     }
+
+    /// A clock with a phase has the same slots at other times.
+    #[test]
+    fn the_phase_moves_the_slots(
+        now in 0..1u64 << 40, delay in 0..1u64 << 34, phase in 0..1u64 << 50,
+    ) {
+        let (now, delay) = (Instant::from_nanos(now), Duration::from_nanos(delay));
+        let phase = Duration::from_nanos(phase);
+        let moved = LinuxRtoConfig { phase, ..LinuxRtoConfig::HZ_250 };
+        let expiry = LinuxRtoConfig::HZ_250.wheel_expiry(now + phase, delay);
+        prop_assert_eq!(moved.wheel_expiry(now, delay) + phase, expiry);
+    }
 }

@@ -87,7 +87,7 @@ impl Acknowledging {
     }
 
     fn jiffy_of(&self, now: Instant) -> u64 {
-        now.as_nanos() / self.jiffy.as_nanos()
+        self.clock.ticks_at(now)
     }
 
     fn jiffies(&self, span: Duration) -> u64 {

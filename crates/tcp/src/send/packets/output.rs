@@ -144,15 +144,8 @@ impl PacketSender {
 
     /// Returns whether pacing lets another packet leave. Otherwise the timer ends the wait.
     pub(in crate::send) fn pacing_allows(&mut self, now: Instant) -> bool {
-        self.waits_for_pacing = !self.pacing.may_send(now);
+        self.waits_for_pacing = !self.continues_group() && !self.pacing.may_begin(now);
         !self.waits_for_pacing
-    }
-
-    /// Notes for pacing that `len` bytes have left, at most `most` packets together.
-    fn pace(&mut self, half: &Half<'_>, len: u32, most: u32) {
-        if self.pacing.paces() {
-            self.pacing.on_sent(half.now, len, half.smss, most, self.rtt.min_rtt(half.now));
-        }
     }
 
     /// Number of packets that the congestion window admits now.
@@ -170,8 +163,7 @@ impl PacketSender {
     /// Notes that new data was sent. `was_empty` says that nothing was in flight before.
     /// `len` is its length in bytes.
     pub(in crate::send) fn on_sent(&mut self, half: &Half<'_>, len: u32, was_empty: bool) {
-        // Linux hands down at most half of the window together.
-        self.pace(half, len, self.window.cwnd / 2);
+        self.pacing.on_sent(half.now, len, self.began_group());
         if was_empty || self.timer.kind() == Some(TimerKind::LossProbe) {
             self.restart_rto(half);
         }
@@ -196,8 +188,8 @@ impl PacketSender {
     ) {
         self.retransmissions += 1;
         // Unlike Linux, retransmissions leave one by one: segments are not joined for offload.
-        self.pacing.end_burst();
-        self.pace(half, segment.range().1, 1);
+        self.finish_group();
+        self.pacing.on_sent(half.now, segment.range().1, true);
         self.undo.on_retransmission(stamp);
         if self.is_reducing() {
             self.prr.on_sent(1);
@@ -227,7 +219,7 @@ impl PacketSender {
     /// Ends a burst of new data: schedules a tail loss probe and records how far the window was
     /// used. Every input and the end of a drain call it.
     pub(in crate::send) fn finish_burst(&mut self, half: &Half<'_>) {
-        self.pacing.end_burst();
+        self.finish_group();
         let Output { burst, blocked, probing, .. } = self.output;
         if burst == 0 && !blocked {
             return;

@@ -1,0 +1,500 @@
+"""Compare replies of `tcpsf serve --profile linux-6.18` with those of the kernel's TCP.
+
+Each cell is a reply of a few segments over an emulated link without queue, with a fixed round-trip
+time and a mask of the data segments that the link loses. A kernel's client fetches it from
+`tcpsf serve`, and then from a small server with the kernel's TCP that writes the same bytes in the
+same pieces. Both must send the same segments in the same order, with the same flags, and at the
+same times within one jiffy (4 ms with HZ 250) plus the error of the emulator.
+
+Timers of Linux expire on ticks of the kernel's clock, and long ones on every 8th or 64th tick.
+`tcpsf serve` uses the ticks of the kernel. The client connects at the same phase of the ticks in
+both runs, so that the first data leaves in the middle of a jiffy. With a round-trip time of whole
+jiffies, all later events are in the middle of a jiffy too.
+
+A run is repeated if it was disturbed: the emulator delivered a packet late, the first data left in
+another jiffy, or the server took long to respond to the request. None of the three depends on
+what follows.
+
+A cell is bimodal if both sides part after a retransmission and one of them then waits for its timer.
+RACK ignores an acknowledgment of a retransmission that arrives sooner than the minimum round-trip
+time (RFC 8985 section 6.2, step 2). On a path with a constant delay that is decided by microseconds
+of the emulator's error, and both outcomes are right. Such a cell is repeated with both servers, and
+the shares of the runs that wait are compared over all bimodal cells (Fisher's exact test).
+
+    python verification/linux_serve.py [--segments 1-4] [--rtt 20,100] [--every 1]
+
+It needs root, TUN devices and `tshark` (Debian package `tshark`), and exits with 77 without them.
+"""
+
+# ruff: noqa: S603, S607, T201 (this module runs programs and prints verdicts)
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+from _live import CannotRunError, Verdicts, main
+from _verdicts import fisher
+
+from tcpsf.live.network import die_with_parent, enter
+
+JIFFY_S: Final = 0.004
+ERROR_S: Final = 0.001
+"""Largest error of the emulator in a direction, and of the time of the first data, in seconds."""
+RESPONSE_S: Final = 0.001
+"""Longest time from the arrival of the request to the first data, in seconds."""
+WHEEL_S: Final = 64 * JIFFY_S
+"""Period after which the ticks of the timers of up to two seconds repeat."""
+ATTEMPTS: Final = 6
+REPEATS: Final = 4
+"""Further runs of a bimodal cell with each server."""
+FALSE_DIFFERENCE: Final = 0.001
+"""Probability that Fisher's test finds a difference where there is none."""
+SEGMENT: Final = 1448
+GOAL: Final = 0.995
+PORTS: Final = {"tcpsf": 80, "kernel": 9000}
+
+SERVER: Final = """
+import pathlib, socket, sys
+folder = pathlib.Path(sys.argv[1])
+listener = socket.socket()
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+listener.bind(("0.0.0.0", 9000))
+listener.listen(5)
+while True:
+    connection, _ = listener.accept()
+    with connection:
+        # The cork keeps the last segment until the FIN joins it.
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+        name = connection.recv(65536).split()[1].decode().strip("/")
+        head, end, body = (folder / name).read_bytes().partition(b"\\r\\n\\r\\n")
+        connection.sendall(head + end)
+        connection.sendall(body)
+        connection.shutdown(socket.SHUT_WR)
+        try:
+            while connection.recv(65536):
+                pass
+        except OSError:
+            pass
+"""
+CLIENT: Final = """
+import os, socket, sys, time
+address, port, name, phase_ns, period_ns, rest_s = sys.argv[1:7]
+phase, period = int(phase_ns), int(period_ns)
+connection = socket.socket()
+time.sleep(0.02)
+now = time.monotonic_ns()
+until = now + 1_000_000 + (phase - now - 1_000_000) % period
+time.sleep((until - now) / 1e9 - 0.0008)
+while time.monotonic_ns() < until:
+    pass
+connection.connect((address, int(port)))
+connection.sendall(f"GET /{name} HTTP/1.0\\r\\n\\r\\n".encode())
+while connection.recv(65536):
+    pass
+connection.close()
+time.sleep(float(rest_s))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A reply and its losses."""
+
+    segments: int
+    mask: str
+    rtt_ms: float
+
+    @property
+    def set_name(self) -> str:
+        """Name of the set that the cell belongs to."""
+        return f"{self.segments} segments, RTT {self.rtt_ms:g} ms"
+
+    def __str__(self) -> str:
+        return f"{self.segments} segments, mask {self.mask}, RTT {self.rtt_ms:g} ms"
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """A packet of the server."""
+
+    time_s: float
+    """Time since the first data segment."""
+    seq: int
+    length: int
+    flags: int
+    window: int
+    options: str
+    """Kinds of the options in their order, with the values of those that do not vary."""
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        """Values that identify a segment."""
+        return self.seq, self.length, self.flags
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Packets of a server in a cell, and the reason why the run does not count, if there is one."""
+
+    packets: list[Packet]
+    disturbed: str | None
+
+    @property
+    def sent(self) -> list[Packet]:
+        """Segments with data or a FIN."""
+        return [each for each in self.packets if each.length or each.flags & 0x01]
+
+    @property
+    def answer(self) -> Packet:
+        """The SYN-ACK."""
+        return next(each for each in self.packets if each.flags & 0x02)
+
+
+def ticks_ahead_ns() -> int:
+    """Nanoseconds by which the kernel's count of ticks exceeds its monotonic clock.
+
+    The kernel prints the clock before the count, so the least of several readings is right.
+    """
+    jiffy_ns = round(JIFFY_S * 1e9)
+
+    def reading() -> int:
+        text = Path("/proc/timer_list").read_text(encoding="utf-8")
+        jiffies = int(re.findall(r"^jiffies: (\d+)$", text, re.MULTILINE)[0])
+        now_ns = int(re.findall(r"^now at (\d+) nsecs$", text, re.MULTILINE)[0])
+        return jiffies - now_ns // jiffy_ns
+
+    return min(reading() for _ in range(50)) * jiffy_ns
+
+
+class Laboratory:
+    """Both servers in their network namespace, and the files that they serve."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files, self.replies = folder / "files", folder / "replies"
+        self.files.mkdir()
+        self.replies.mkdir()
+        (folder / "server.py").write_text(SERVER, encoding="utf-8")
+        (folder / "client.py").write_text(CLIENT, encoding="utf-8")
+        self.ahead_ns = ticks_ahead_ns()
+        self.address = ""
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        words = [sys.executable, "-m", "tcpsf", "serve", str(self.files), "--json", "--no-offload"]
+        host = self._process([*words, "--profile", "linux-6.18"], signal.SIGINT)
+        first = b"" if host.stdout is None else host.stdout.readline()
+        self.address = json.loads(first)["addresses"][0]
+        self._process(
+            [sys.executable, str(self.folder / "server.py"), str(self.replies)], signal.SIGTERM
+        )
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stack.close()
+
+    def _process(self, words: Sequence[str], farewell: signal.Signals) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, preexec_fn=die_with_parent)
+
+        def end() -> None:
+            process.send_signal(farewell)
+            process.wait(30)
+
+        self._stack.callback(end)
+        return process
+
+    def prepare(self, segments: int) -> None:
+        """Make a file whose response fills ``segments`` segments, the last one less 100 bytes.
+
+        The kernel's server repeats the response of `tcpsf serve`.
+        """
+        size, total = 1, segments * SEGMENT - 100
+        for _ in range(4):
+            (self.files / str(segments)).write_bytes(b"x" * size)
+            with socket.create_connection((self.address, PORTS["tcpsf"])) as connection:
+                connection.sendall(f"GET /{segments} HTTP/1.0\r\n\r\n".encode())
+                reply = b"".join(iter(lambda: connection.recv(65536), b""))
+            if len(reply) == total:
+                (self.replies / str(segments)).write_bytes(reply)
+                return
+            size += total - len(reply)
+        message = f"no file gives a reply of {total} bytes"
+        raise CannotRunError(message)
+
+    def run(self, cell: Cell, server: str) -> Run:
+        """Let one of the servers send the reply, until a run is not disturbed."""
+        for attempt in range(ATTEMPTS):
+            run = self._attempt(cell, server)
+            if run.disturbed is None:
+                return run
+            time.sleep(0.1 * attempt)
+        return run
+
+    def _attempt(self, cell: Cell, server: str) -> Run:
+        capture, statistics = self.folder / "link.pcapng", self.folder / "link.json"
+        link = [sys.executable, "-m", "tcpsf", "link", "-q", "--delay", f"{cell.rtt_ms / 2}ms"]
+        link += ["--down-loss-mask", cell.mask, "--pcap", str(capture), "--pcap-at", "outside"]
+        link += ["--json", str(statistics), "--force", "--no-offload", "--spin", "200us", "--"]
+        # Both clients send the same bytes. The first data leaves 1.5 round trips after the SYN.
+        first_data_ns = round(WHEEL_S / 2 * 1e9 + JIFFY_S / 2 * 1e9)
+        phase_ns = first_data_ns - round(1.5e6 * cell.rtt_ms) - self.ahead_ns
+        address = self.address if server == "tcpsf" else "100.64.0.1"
+        client = [sys.executable, str(self.folder / "client.py"), address, str(PORTS[server])]
+        client += [str(cell.segments), str(phase_ns), str(round(WHEEL_S * 1e9))]
+        client.append(str(cell.rtt_ms / 1e3 + 0.03))  # until the last acknowledgment has arrived
+        subprocess.run([*link, *client], check=True, timeout=120)
+        found = json.loads(statistics.read_text(encoding="utf-8"))
+        errors = (found[direction]["timing_error_max_s"] for direction in ("up", "down"))
+        return self._read(capture, max(error or 0.0 for error in errors), PORTS[server])
+
+    def _read(self, capture: Path, error_s: float, port: int) -> Run:
+        rows = packets_of(capture)
+        times = [float(row["frame.time_epoch"]) for row in rows]
+        asked, data = (
+            next(
+                index
+                for index, row in enumerate(rows)
+                if row[side] == str(port) and int(row["tcp.len"]) > 0
+            )
+            for side in ("tcp.dstport", "tcp.srcport")
+        )
+        begin = times[data]
+        packets = [
+            Packet(
+                at - begin,
+                int(row["tcp.seq"]),
+                int(row["tcp.len"]),
+                int(row["tcp.flags"], 16),
+                int(row["tcp.window_size_value"]),
+                options_of(row["tcp.options"]),
+            )
+            for at, row in zip(times, rows, strict=True)
+            if row["tcp.srcport"] == str(port)
+        ]
+        monotonic_s = begin - (time.time() - time.monotonic())
+        late_s = (monotonic_s + self.ahead_ns / 1e9) % WHEEL_S - WHEEL_S / 2 - JIFFY_S / 2
+        reasons = {
+            f"the emulator was {error_s * 1e3:.1f} ms late": error_s > ERROR_S,
+            f"the first data was {late_s * 1e3:.1f} ms late": abs(late_s) > ERROR_S,
+            f"the response took {(begin - times[asked]) * 1e3:.1f} ms": begin - times[asked]
+            > RESPONSE_S,
+        }
+        return Run(packets, next((reason for reason, holds in reasons.items() if holds), None))
+
+
+def packets_of(capture: Path) -> list[dict[str, str]]:
+    """Read the TCP packets of a capture."""
+    names = ["frame.time_epoch", "tcp.srcport", "tcp.dstport", "tcp.seq", "tcp.len", "tcp.flags"]
+    names += ["tcp.window_size_value", "tcp.options"]
+    fields = [word for name in names for word in ("-e", name)]
+    output = subprocess.run(
+        ["tshark", "-r", str(capture), "-Y", "tcp", "-T", "fields", *fields],
+        check=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ).stdout
+    return [dict(zip(names, line.split("\t"), strict=True)) for line in output.splitlines()]
+
+
+def options_of(text: str) -> str:
+    """Describe the options of a header: values of a SYN's, and the kinds of the others."""
+    data, words = bytes.fromhex(text), []
+    while data:
+        kind = data[0]
+        length = 1 if kind in (0, 1) else data[1]
+        fixed = kind in (2, 3, 4)
+        words.append(data[:length].hex() if fixed else str(kind))
+        data = data[length:]
+    return " ".join(words)
+
+
+def verdict(kernel: Sequence[Packet], ours: Sequence[Packet]) -> tuple[str, float]:
+    """Compare the segments of both servers.
+
+    Returns "equal", "bimodal" or "different", and the largest difference of a time in seconds up to
+    the point where they part.
+    """
+    worst = 0.0
+    for index, (a, b) in enumerate(zip(kernel, ours, strict=False)):
+        late = abs(a.time_s - b.time_s)
+        if a.key == b.key and late <= JIFFY_S + 2 * ERROR_S:
+            worst = max(worst, late)
+            continue
+        earlier = {sent.seq for sent in ours[: max(index - 1, 0)]}
+        follows_resent = index > 0 and ours[index - 1].seq in earlier
+        waits = late > JIFFY_S + 2 * ERROR_S
+        return ("bimodal" if follows_resent and waits else "different"), worst
+    return ("equal" if len(kernel) == len(ours) else "different"), worst
+
+
+def waits(runs: dict[str, Run], more: Sequence[tuple[str, Run]]) -> list[tuple[str, bool]]:
+    """Return for each run of a bimodal cell its server, and whether the run waited for a timer.
+
+    A run waited if its packet after the common beginning of the first ``runs`` is nearer to the
+    later than to the earlier one of both.
+    """
+    kernel, ours = runs["kernel"].sent, runs["tcpsf"].sent
+    pairs = enumerate(zip(kernel, ours, strict=False))
+    index = next(i for i, (a, b) in pairs if abs(a.time_s - b.time_s) > JIFFY_S + 2 * ERROR_S)
+    middle = (kernel[index].time_s + ours[index].time_s) / 2
+    every = [*runs.items(), *more]
+    return [
+        (server, run.sent[index].time_s > middle) for server, run in every if len(run.sent) > index
+    ]
+
+
+def header_differences(kernel: Run, ours: Run) -> Iterator[str]:
+    """Yield the differences between the headers of equal segments."""
+    a, b = kernel.answer, ours.answer
+    for name in ("flags", "window", "options"):
+        if getattr(a, name) != getattr(b, name):
+            yield f"SYN-ACK {name}: {getattr(a, name)} and {getattr(b, name)}"
+    for a, b in zip(kernel.sent, ours.sent, strict=False):
+        for name in ("window", "options"):
+            if getattr(a, name) != getattr(b, name):
+                yield f"segment {name}: {getattr(a, name)} and {getattr(b, name)}"
+    others = [[each for each in run.packets if each not in run.sent] for run in (kernel, ours)]
+    if len(others[0]) != len(others[1]):
+        yield f"packets without data: {len(others[0])} and {len(others[1])}"
+
+
+def cells(segments: Sequence[int], rtts: Sequence[float], every: int) -> Iterator[Cell]:
+    """Every mask of first transmissions, and one of each ``every`` cells."""
+    number = 0
+    for count, rtt in itertools.product(segments, rtts):
+        for mask in itertools.product("01", repeat=count):
+            if number % every == 0:
+                yield Cell(count, ",".join(mask), rtt)
+            number += 1
+
+
+def shown(packets: Sequence[Packet]) -> str:
+    """Format packets for a line of output."""
+    return json.dumps(
+        [(round(each.time_s * 1e3, 1), each.seq, each.length, hex(each.flags)) for each in packets]
+    )
+
+
+def require() -> None:
+    """Raise `CannotRunError` if this machine lacks something."""
+    if os.geteuid() != 0 or not Path("/dev/net/tun").exists():
+        raise CannotRunError("it needs root and /dev/net/tun")
+    if shutil.which("tshark") is None:
+        raise CannotRunError("`tshark` is not installed (Debian: tshark)")
+    version = os.uname().release.split(".")
+    if (int(version[0]), int(version[1])) < (6, 17):
+        raise CannotRunError("the kernel is below 6.17, and the profile is that of 6.18")
+
+
+def arguments() -> Any:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--segments", default="1-4", help="numbers of segments, as A-B or A,B")
+    parser.add_argument("--rtt", default="20,100", help="round-trip times in ms")
+    parser.add_argument("--every", type=int, default=1, help="run one of each N cells")
+    return parser.parse_args()
+
+
+def compare(
+    laboratory: Laboratory, cell: Cell, waited: list[tuple[str, bool]]
+) -> tuple[str, list[str]]:
+    """Run a cell, print a line, and return its verdict and the differences of headers.
+
+    Repeats a bimodal cell, and appends to ``waited`` which runs waited for a timer.
+    """
+    runs = {server: laboratory.run(cell, server) for server in ("kernel", "tcpsf")}
+    disturbed = [f"{server}: {run.disturbed}" for server, run in runs.items() if run.disturbed]
+    kernel, ours = runs["kernel"], runs["tcpsf"]
+    result, worst = verdict(kernel.sent, ours.sent)
+    if disturbed:
+        result = "disturbed"
+    print(f"{result:9} {cell}: up to {worst * 1e3:.1f} ms apart {'; '.join(disturbed)}", flush=True)
+    if result == "bimodal":
+        more = [(server, laboratory.run(cell, server)) for _ in range(REPEATS) for server in runs]
+        waited += waits(runs, [(server, run) for server, run in more if run.disturbed is None])
+    if result in ("different", "bimodal"):
+        print(f"    kernel {shown(kernel.sent)}\n    tcpsf  {shown(ours.sent)}")
+    return result, sorted(set(header_differences(kernel, ours))) if result == "equal" else []
+
+
+def work(verdicts: Verdicts) -> None:
+    """Run the cells, and print a verdict for each set and one for the headers."""
+    options = arguments()
+    require()
+    first, _, last = options.segments.partition("-")
+    segments = (
+        list(range(int(first), int(last) + 1))
+        if last
+        else [int(word) for word in options.segments.split(",")]
+    )
+    rtts = [float(word) for word in options.rtt.split(",")]
+    enter()
+    with contextlib.suppress(OSError):  # a container may not allow it
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    counts: dict[str, Counter[str]] = {}
+    headers: Counter[str] = Counter()
+    waited: list[tuple[str, bool]] = []
+    with tempfile.TemporaryDirectory() as name, Laboratory(Path(name)) as laboratory:
+        for count in segments:
+            laboratory.prepare(count)
+        for cell in cells(segments, rtts, options.every):
+            result, differences = compare(laboratory, cell, waited)
+            counts.setdefault(cell.set_name, Counter())[result] += 1
+            headers.update(differences)
+    total: Counter[str] = Counter()
+    for name, tally in counts.items():
+        total += tally
+        verdicts.report(f"{name}: {sentence(tally)}", holds=tally["different"] == 0)
+    for difference, number in headers.most_common():
+        print(f"         {number} cells: {difference}")
+    verdicts.report(f"headers are equal in all {total['equal']} equal cells", holds=not headers)
+    if waited:
+        runs = Counter(waited)
+        (a, of_a), (b, of_b) = (
+            (runs[server, True], runs[server, True] + runs[server, False])
+            for server in ("kernel", "tcpsf")
+        )
+        probability = fisher(a, of_a, b, of_b)
+        verdicts.report(
+            f"bimodal cells: the kernel waited in {a} of {of_a} runs, tcpsf in {b} of {of_b} "
+            f"(P = {probability:.3f})",
+            holds=probability > FALSE_DIFFERENCE,
+        )
+    judged = sum(total.values()) - total["disturbed"]
+    verdicts.report(
+        f"all sets: {sentence(total)}",
+        holds=judged > 0
+        and total["equal"] + total["bimodal"] >= GOAL * judged
+        and total["disturbed"] <= 0.05 * judged,
+    )
+
+
+def sentence(count: Counter[str]) -> str:
+    """Describe the verdicts of a set of cells."""
+    return (
+        f"{count['equal']} of {sum(count.values())} cells equal, {count['bimodal']} bimodal, "
+        f"{count['different']} different, {count['disturbed']} disturbed"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(work))
