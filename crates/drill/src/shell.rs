@@ -192,6 +192,7 @@ fn sysctl(key: &str, value: &str, settings: &mut Settings) -> Result<(), String>
         "tcp_ecn" if number()? <= 2 => settings.ecn = small()?,
         "tcp_ecn" => return Err(format!("`{name}={value}`: accurate ECN is not implemented")),
         "tcp_syn_retries" => settings.syn_retries = small()?,
+        "tcp_syn_linear_timeouts" => settings.syn_linear_timeouts = small()?,
         "tcp_synack_retries" => settings.synack_retries = small()?,
         "tcp_retries2" => settings.retries = small()?,
         "tcp_slow_start_after_idle" => settings.slow_start_after_idle = number()? != 0,
