@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use drill::profile::Profile;
 use drill::{Options, Verdict, run};
 
-/// Profiles of a script. Those in folders `linux-…` show rules of Linux, on which a kernel has agreed.
-/// Those in `linux-6.18` are about rules that Linux 6.12 does not have, and those in `rfc` about rules
-/// that Linux does not have.
+/// Profiles of a script. Those in folders `linux-…` show rules of Linux, on which a kernel has
+/// agreed. Those in `linux-6.18` are about rules that Linux 6.12 does not have, and those in `rfc`
+/// about rules that Linux does not have.
 fn profiles(name: &str) -> Vec<Profile> {
     if name.starts_with("linux-6.18/") {
         vec![Profile::Linux618]
@@ -76,7 +76,8 @@ fn changed(line: &str) -> Option<String> {
     let number = result.split(' ').next()?;
     let wrong: i64 = number.parse().ok()?;
     // A call that creates a descriptor returns the one that the script names.
-    let creates = ["socket", "accept", "epoll_create", "open"].iter().any(|name| call.contains(name));
+    let creates =
+        ["socket", "accept", "epoll_create", "open"].iter().any(|name| call.contains(name));
     (!creates).then(|| format!("{call}) = {}", wrong + 1000))
 }
 

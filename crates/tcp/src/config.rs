@@ -61,9 +61,9 @@ pub struct Config {
     pub max_timeouts: u8,
     /// Number of consecutive timeouts of a SYN after which the connection is aborted.
     pub max_syn_timeouts: u8,
-    /// Number of timeouts of the SYN of an active open after which the timeout is not doubled. Linux
-    /// has 4 (`tcp_syn_linear_timeouts`); RFC 6298 §5.5 doubles at once. The connection is aborted
-    /// after the time that `max_syn_timeouts` would take without them.
+    /// Number of timeouts of the SYN of an active open after which the timeout is not doubled.
+    /// Linux has 4 (`tcp_syn_linear_timeouts`); RFC 6298 §5.5 doubles at once. The connection is
+    /// aborted after the time that `max_syn_timeouts` would take without them.
     pub linear_syn_timeouts: u8,
     /// Lower bound for the segment size that a peer or a router can impose, options included.
     pub min_mss: Mss,
