@@ -19,6 +19,9 @@ fn main() {
         if report.verdict != drill::Verdict::Passed {
             println!("{report:#?}");
         }
+        for text in &report.printed {
+            println!("    {text}");
+        }
         for note in &report.notes {
             println!("    {note:?}");
         }

@@ -37,6 +37,7 @@ pub(crate) struct Endpoint {
     pub(crate) edges: u64,
     announced_mss: u32,
     longest_segment: u32,
+    bytes_received: u64,
     data_received: Instant,
     data_sent: Instant,
     ack_received: Instant,
@@ -64,6 +65,7 @@ impl Endpoint {
             edges: 0,
             announced_mss: config.mss.bytes(),
             longest_segment: 0,
+            bytes_received: 0,
             data_received: Instant::ZERO,
             data_sent: Instant::ZERO,
             ack_received: Instant::ZERO,
@@ -76,6 +78,7 @@ impl Endpoint {
             now,
             announced_mss: self.announced_mss,
             longest_segment: self.longest_segment,
+            bytes_received: self.bytes_received,
             data_received: self.data_received,
             data_sent: self.data_sent,
             ack_received: self.ack_received,
@@ -98,7 +101,9 @@ impl Endpoint {
             Some(unit) => self.connection.on_joined_segment(segment, unit, now),
             None => self.connection.on_segment(segment, now),
         };
-        self.edges += u64::from(self.connection.readable() > readable);
+        let received = self.connection.readable().saturating_sub(readable);
+        self.bytes_received += u64::from(received);
+        self.edges += u64::from(received > 0);
         self.drain(now);
     }
 

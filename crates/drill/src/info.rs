@@ -15,6 +15,8 @@ pub struct Observed {
     pub announced_mss: u32,
     /// Longest segment received, in bytes of payload.
     pub longest_segment: u32,
+    /// Number of bytes received in order.
+    pub bytes_received: u64,
     /// Time of the last arrival of data, or of the handshake.
     pub data_received: Instant,
     /// Time at which data was last sent, or of the handshake.
@@ -24,7 +26,7 @@ pub struct Observed {
 }
 
 /// Fields that [`value`] knows.
-pub const FIELDS: [&str; 37] = [
+pub const FIELDS: [&str; 38] = [
     "tcpi_ca_state",
     "tcpi_retransmits",
     "tcpi_backoff",
@@ -59,6 +61,7 @@ pub const FIELDS: [&str; 37] = [
     "tcpi_total_retrans",
     "tcpi_notsent_bytes",
     "tcpi_bytes_retrans",
+    "tcpi_bytes_received",
     "tcpi_last_data_recv",
     "tcpi_last_data_sent",
     "tcpi_last_ack_recv",
@@ -141,6 +144,7 @@ pub fn value(name: &str, connection: &Connection, observed: &Observed) -> Option
         "tcpi_notsent_bytes" => {
             connection.unacknowledged().saturating_sub(connection.flight()).into()
         }
+        "tcpi_bytes_received" => i64::try_from(observed.bytes_received).unwrap_or(i64::MAX),
         "tcpi_last_data_recv" => millis(observed.now.since(observed.data_received)),
         "tcpi_last_data_sent" => millis(observed.now.since(observed.data_sent)),
         "tcpi_last_ack_recv" => millis(observed.now.since(observed.ack_received)),

@@ -65,6 +65,7 @@ pub fn config(
         restart_after_idle: settings.slow_start_after_idle,
         max_timeouts: settings.retries,
         max_syn_timeouts: socket.syn_retries.unwrap_or(retries),
+        linear_syn_timeouts: settings.syn_linear_timeouts,
         timeouts: socket.timeouts(),
         ..base
     }
@@ -124,6 +125,8 @@ pub struct Settings {
     pub ecn: u8,
     /// `syn_retries`.
     pub syn_retries: u8,
+    /// `syn_linear_timeouts`.
+    pub syn_linear_timeouts: u8,
     /// `synack_retries`.
     pub synack_retries: u8,
     /// `retries2`.
@@ -160,6 +163,7 @@ impl Settings {
             dsack: true,
             ecn: 0,
             syn_retries: if linux { 5 } else { Config::default().max_syn_timeouts },
+            syn_linear_timeouts: if linux { 4 } else { 0 },
             synack_retries: if linux { 5 } else { Config::default().max_syn_timeouts },
             retries: 15,
             slow_start_after_idle: !linux,

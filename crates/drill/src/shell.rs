@@ -96,8 +96,10 @@ fn one(words: &[String], settings: &mut Settings) -> Result<(), String> {
         // Segments are never joined on their way.
         "ethtool" if arguments.first() == Some(&"-K") => Ok(()),
         // It resets counters which nothing reads.
-        "nstat" if arguments.is_empty() => Ok(()),
-        "true" | ":" => Ok(()),
+        "nstat" if arguments.iter().all(|&argument| argument == "-n") => Ok(()),
+        // Files have zeros of any length.
+        "rm" | "true" | ":" => Ok(()),
+        "dd" if arguments.contains(&"if=/dev/zero") => Ok(()),
         "tc" => Err(format!("`{shown}`: there is no queueing discipline below the TCP")),
         "nstat" => Err(format!("`{shown}`: there are no kernel counters")),
         _ => Err(format!("the command `{shown}` is not supported")),
@@ -150,6 +152,17 @@ const WITHOUT_EFFECT: [&str; 12] = [
     "tcp_no_metrics_save",
 ];
 
+/// Reads a number, or a product in the shell's arithmetic such as `$((15*1024*1024))`.
+fn number_of(word: &str) -> Option<u64> {
+    match word.strip_prefix("$((").and_then(|rest| rest.strip_suffix("))")) {
+        Some(product) => {
+            let mut factors = product.split('*').map(crate::cursor::integer_of);
+            factors.try_fold(1_u64, |product, factor| product.checked_mul(factor?))
+        }
+        None => crate::cursor::integer_of(word),
+    }
+}
+
 /// Applies a kernel setting, whose name is separated by dots or slashes.
 fn sysctl(key: &str, value: &str, settings: &mut Settings) -> Result<(), String> {
     let name = key.rsplit(['.', '/']).next().unwrap_or_default();
@@ -157,8 +170,7 @@ fn sysctl(key: &str, value: &str, settings: &mut Settings) -> Result<(), String>
         return Ok(());
     }
     let wrong = || format!("the setting `{name}={value}` is not supported");
-    let numbers: Option<Vec<u64>> =
-        value.split_whitespace().map(crate::cursor::integer_of).collect();
+    let numbers: Option<Vec<u64>> = value.split_whitespace().map(number_of).collect();
     let numbers = numbers.ok_or_else(wrong);
     let number = || numbers.as_ref().ok().and_then(|all| all.first()).copied().ok_or_else(wrong);
     let small = || number().and_then(|value| u8::try_from(value).map_err(|_| wrong()));
@@ -179,6 +191,7 @@ fn sysctl(key: &str, value: &str, settings: &mut Settings) -> Result<(), String>
         "tcp_ecn" if number()? <= 2 => settings.ecn = small()?,
         "tcp_ecn" => return Err(format!("`{name}={value}`: accurate ECN is not implemented")),
         "tcp_syn_retries" => settings.syn_retries = small()?,
+        "tcp_syn_linear_timeouts" => settings.syn_linear_timeouts = small()?,
         "tcp_synack_retries" => settings.synack_retries = small()?,
         "tcp_retries2" => settings.retries = small()?,
         "tcp_slow_start_after_idle" => settings.slow_start_after_idle = number()? != 0,
@@ -220,6 +233,17 @@ mod tests {
         assert_eq!((settings.send_buffer, settings.ecn), (50_000, 2));
         assert!(!settings.sack && !settings.timestamps);
         assert_eq!(settings.hystart_detect, 1);
+    }
+
+    #[test]
+    fn products_and_files() {
+        let settings = after(
+            "sysctl -q net.ipv4.tcp_rmem=\"4096 131072 $((32*1024*1024))\"\nnstat -n\n/bin/rm -f a\n\
+             dd bs=1 count=5 if=/dev/zero of=a status=none",
+        )
+        .expect("all are known");
+        assert_eq!((settings.initial_receive_buffer, settings.receive_buffer), (131_072, 32 << 20));
+        assert!(after("sysctl -q net.ipv4.tcp_rmem=\"1 2 $((1+1))\"").is_err());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod connecting;
 mod control;
+mod files;
 mod option;
 mod poll;
 mod transfer;
@@ -100,6 +101,10 @@ enum Kind {
 enum File {
     Socket(Box<Socket>),
     Epoll(Vec<Watch>),
+    /// A regular file. It has as many zeros as are read from it.
+    Regular,
+    /// An end of a pipe, by its index.
+    Pipe(usize),
 }
 
 /// Connections, sockets and settings.
@@ -111,6 +116,8 @@ pub(crate) struct Machine {
     pub(crate) sender: Option<SenderPolicy>,
     pub(crate) now: Instant,
     files: BTreeMap<i64, File>,
+    /// Number of bytes in each pipe.
+    pipes: Vec<u32>,
     /// Descriptor of the listener that receives SYNs.
     listener: Option<i64>,
 }
@@ -219,12 +226,13 @@ impl Machine {
             sender,
             now: Instant::ZERO,
             files: BTreeMap::new(),
+            pipes: Vec::new(),
             listener: None,
         }
     }
 
     /// Names of the supported calls.
-    pub(crate) const CALLS: [&str; 27] = [
+    pub(crate) const CALLS: [&str; 31] = [
         "socket",
         "bind",
         "listen",
@@ -252,6 +260,10 @@ impl Machine {
         "epoll_create1",
         "epoll_ctl",
         "epoll_wait",
+        "open",
+        "pipe",
+        "sendfile",
+        "splice",
     ];
 
     /// Attempts a call.
@@ -262,6 +274,9 @@ impl Machine {
             "socket" => self.socket(call),
             "epoll_create" | "epoll_create1" => self.epoll_create(call),
             "poll" => self.poll(arguments, progress),
+            "open" => self.open_file(call),
+            "pipe" => self.pipe(arguments),
+            "splice" => self.splice(arguments, progress),
             _ => match arguments.integer(0) {
                 Some(fd) => self.call_on(fd, call, arguments, progress),
                 None => Outcome::unclear(call),
@@ -291,6 +306,11 @@ impl Machine {
                     _ => Outcome::unclear(call),
                 };
             }
+            Some(File::Regular | File::Pipe(_)) if call.name == "close" => {
+                self.files.remove(&fd);
+                return Outcome::value(0);
+            }
+            Some(File::Regular | File::Pipe(_)) => return Outcome::unclear(call),
             Some(File::Socket(_)) => {}
         }
         match call.name.as_str() {
@@ -302,6 +322,7 @@ impl Machine {
             "write" | "send" | "sendto" | "sendmsg" | "writev" => {
                 self.send(fd, arguments, progress)
             }
+            "sendfile" => self.send_file(fd, arguments, progress),
             "shutdown" => self.shutdown(fd, arguments),
             "close" => self.close(fd),
             "setsockopt" => self.setsockopt(fd, arguments),
@@ -323,14 +344,14 @@ impl Machine {
     fn socket_of(&self, fd: i64) -> Option<&Socket> {
         match self.files.get(&fd)? {
             File::Socket(socket) => Some(socket),
-            File::Epoll(_) => None,
+            _ => None,
         }
     }
 
     fn socket_mut(&mut self, fd: i64) -> Option<&mut Socket> {
         match self.files.get_mut(&fd)? {
             File::Socket(socket) => Some(socket),
-            File::Epoll(_) => None,
+            _ => None,
         }
     }
 

@@ -64,6 +64,10 @@ pub struct Config {
     pub max_timeouts: u8,
     /// Number of consecutive timeouts of a SYN after which the connection is aborted.
     pub max_syn_timeouts: u8,
+    /// Number of timeouts of the SYN of an active open after which the timeout is not doubled.
+    /// Linux has 4 (`tcp_syn_linear_timeouts`); RFC 6298 §5.5 doubles at once. The connection is
+    /// aborted after the time that `max_syn_timeouts` would take without them.
+    pub linear_syn_timeouts: u8,
     /// Lower bound for the segment size that a peer or a router can impose, options included.
     pub min_mss: Mss,
     /// Rate limit for challenge ACKs.
@@ -100,6 +104,7 @@ impl Default for Config {
             // RFC 9293 §3.8.3: R2 of a SYN is at least 3 minutes. From a timeout of 1 s this is 183
             // s.
             max_syn_timeouts: 7,
+            linear_syn_timeouts: 0,
             min_mss: Mss::LEAST,
             challenges: Challenges::DEFAULT,
             timeouts: Timeouts::NONE,

@@ -189,6 +189,8 @@ fn linux(rfc: Config) -> Config {
         // `tcp_retries2`, `tcp_syn_retries`.
         max_timeouts: 15,
         max_syn_timeouts: 6,
+        // `tcp_syn_linear_timeouts`.
+        linear_syn_timeouts: 4,
         ..rfc
     }
 }

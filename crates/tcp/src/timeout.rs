@@ -55,7 +55,7 @@ impl Connection {
         if matches!(self.state, State::SynSent | State::SynReceived) {
             let mut event = self.snd.event(now, Repair::SynTimeout);
             event.flight = 0;
-            if self.snd.on_syn_rto(&self.config) {
+            if self.snd.on_syn_rto(&self.config, self.state == State::SynSent) {
                 self.emit(Event::Loss(event));
             } else {
                 self.enter_closed(CloseReason::TimedOut);

@@ -146,6 +146,7 @@ prop_compose! {
             // time out.
             max_timeouts: u8::MAX,
             max_syn_timeouts: u8::MAX,
+            linear_syn_timeouts: 0,
             min_mss: Mss::new(min_mss).expect("at least one byte"),
             challenges,
             timeouts: Timeouts::NONE,

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tcp::{ByteStream, Config, Connection, IcmpError, Negotiated, State};
+use tcp::{ByteStream, Config, Connection, IcmpError, Negotiated, Receiving, State};
 use units::{Duration, Instant};
 use wire::{
     AckWindow, Arrival, Control, CopyNumber, Flags, Mss, Options, Report, SackBlocks, SantaCruz,
@@ -349,14 +349,17 @@ impl Victim {
         // Ring buffers double. A sent segment takes less than 64 bytes. There are at most 256
         // out-of-order ranges (4 kB), and as many pieces of out-of-order data: 20 kB for their
         // descriptors, and at least 32 bytes for each.
-        let buffers = 2 * (config.receive_buffer as usize + config.send_buffer as usize);
+        // Linux takes one segment beyond the window.
+        let beyond = if config.receiver == Receiving::Rfc { 0 } else { u32::from(u16::MAX) };
+        let receive_buffer = config.receive_buffer.saturating_add(beyond);
+        let buffers = 2 * (receive_buffer as usize + config.send_buffer as usize);
         let most = buffers + 2 * 64 * self.segments + 40_000;
         // A buffer that was read keeps its memory, at least 32 bytes, until it is released.
         // Out-of-order data then has its own.
         let spare = stream.spare();
         let claims = [
             (snd.una.at_or_before(snd.nxt) && snd.nxt.at_or_before(snd.max), "una <= nxt <= max"),
-            (stream.readable() <= config.receive_buffer, "what can be read fits the buffer"),
+            (stream.readable() <= receive_buffer, "what can be read fits the buffer"),
             (
                 stream.unacknowledged() <= config.send_buffer,
                 "what is unacknowledged fits the buffer",

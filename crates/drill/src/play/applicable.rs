@@ -34,9 +34,8 @@ const WITHOUT_EFFECT: [&str; 15] = [
     "send_omit_free",
 ];
 
-/// Numbers of `MSG_FASTOPEN` and `MSG_ZEROCOPY`.
+/// Number of `MSG_FASTOPEN`.
 const FAST_OPEN: i64 = 0x2000_0000;
-const ZEROCOPY: i64 = 0x0400_0000;
 
 /// Checks the whole script. Returns the settings for the player.
 pub(super) fn check(script: &Script, options: &Options) -> Result<PlaySettings, Stop> {
@@ -170,9 +169,6 @@ fn call(call: &Call) -> Option<String> {
     let sends = ["send", "sendto", "sendmsg"].contains(&name);
     if sends && has("MSG_FASTOPEN", FAST_OPEN) {
         return Some("Fast Open is not implemented".to_owned());
-    }
-    if sends && has("MSG_ZEROCOPY", ZEROCOPY) {
-        return Some("there is no zerocopy".to_owned());
     }
     for (word, reason) in [
         ("MSG_ERRQUEUE", "there is no error queue"),

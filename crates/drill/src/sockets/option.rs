@@ -8,13 +8,14 @@ use super::{Arguments, Kind, Machine, Outcome, Socket};
 use crate::script::Value;
 
 /// Options without an effect on what a single connection sends.
-const ACCEPTED: [&str; 15] = [
+const ACCEPTED: [&str; 16] = [
     "SO_REUSEADDR",
     "SO_REUSEPORT",
     "SO_MARK",
     "SO_PRIORITY",
     "SO_RCVLOWAT",
     "SO_BUSY_POLL",
+    "SO_ZEROCOPY",
     "TCP_QUICKACK",
     "TCP_DEFER_ACCEPT",
     "IP_FREEBIND",
@@ -32,7 +33,6 @@ pub(crate) fn refused(name: &str) -> Option<&'static str> {
         "TCP_FASTOPEN" | "TCP_FASTOPEN_CONNECT" | "TCP_FASTOPEN_KEY" | "TCP_FASTOPEN_NO_COOKIE" => {
             "Fast Open is not implemented"
         }
-        "SO_ZEROCOPY" => "there is no zerocopy",
         "SO_TIMESTAMPING" | "SO_TIMESTAMP" | "SO_TIMESTAMPNS" => "packets are not timestamped",
         "TCP_MD5SIG" | "TCP_MD5SIG_EXT" => "MD5 signatures are not implemented",
         "TCP_AO_ADD_KEY" => "TCP-AO is not implemented",

@@ -10,7 +10,7 @@ use crate::script::Value;
 
 /// A request to read or write.
 #[derive(Debug, Clone, Copy)]
-struct Transfer {
+pub(super) struct Transfer {
     len: u32,
     is_null: bool,
     /// `MSG_DONTWAIT`.
@@ -20,6 +20,11 @@ struct Transfer {
 }
 
 impl Transfer {
+    /// A plain transfer of `len` bytes.
+    pub(super) fn plain(len: u32, at_once: bool) -> Self {
+        Self { len, is_null: false, at_once, flags: WriteFlags::default() }
+    }
+
     /// Reads the arguments of any of these calls.
     fn of(arguments: Arguments) -> Option<Self> {
         let name = arguments.call.name.as_str();
@@ -52,9 +57,18 @@ fn vector(value: &Value) -> Option<u32> {
 
 impl Machine {
     pub(super) fn receive(&mut self, fd: i64, arguments: Arguments) -> Outcome {
-        let Some(wanted) = Transfer::of(arguments) else {
-            return Outcome::unclear(arguments.call);
-        };
+        match Transfer::of(arguments) {
+            Some(wanted) => self.receive_as(fd, wanted, arguments),
+            None => Outcome::unclear(arguments.call),
+        }
+    }
+
+    pub(super) fn receive_as(
+        &mut self,
+        fd: i64,
+        wanted: Transfer,
+        arguments: Arguments,
+    ) -> Outcome {
         let now = self.now;
         let Some((socket, endpoint)) = self.stream(fd) else { return Outcome::error("ENOTCONN") };
         let readable = endpoint.connection.readable();
@@ -88,9 +102,18 @@ impl Machine {
         arguments: Arguments,
         progress: &mut Progress,
     ) -> Outcome {
-        let Some(wanted) = Transfer::of(arguments) else {
-            return Outcome::unclear(arguments.call);
-        };
+        match Transfer::of(arguments) {
+            Some(wanted) => self.send_as(fd, wanted, progress),
+            None => Outcome::unclear(arguments.call),
+        }
+    }
+
+    pub(super) fn send_as(
+        &mut self,
+        fd: i64,
+        wanted: Transfer,
+        progress: &mut Progress,
+    ) -> Outcome {
         let now = self.now;
         let (counts_memory, lowat) = (counts_memory(self.profile), self.settings.notsent_lowat);
         let Some((socket, endpoint)) = self.stream(fd) else { return Outcome::error("EPIPE") };

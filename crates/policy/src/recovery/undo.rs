@@ -38,6 +38,11 @@ impl Undo {
         self.unreported = Some(self.unreported.unwrap_or(0).saturating_add(1));
     }
 
+    /// Returns whether a retransmission is outstanding whose timestamp is known.
+    pub fn has_stamp(&self) -> bool {
+        self.first_stamp.is_some()
+    }
+
     /// Forgets the timestamp of the first retransmission: none is outstanding.
     pub fn forget_stamp(&mut self) {
         self.first_stamp = None;

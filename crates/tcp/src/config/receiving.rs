@@ -54,6 +54,9 @@ pub struct LinuxReceiver {
     /// Move the bound of the growing window (`rcv_ssthresh`) when the first segments show how much
     /// payload the buffer holds. Linux 6.18 does, Linux 6.12 does not.
     pub moves_threshold: bool,
+    /// Drop a segment that ends beyond the window while received data waits to be read, as from
+    /// Linux 6.17 on. Otherwise it is accepted as a whole.
+    pub drops_beyond_window: bool,
     /// Account for at most 65535 bytes of window without window scaling. From Linux 6.10 on the
     /// window counts with the whole buffer, although the header cannot express it. A second segment
     /// is then acknowledged after a delay instead of at once, until that window is used up.
@@ -70,12 +73,17 @@ impl LinuxReceiver {
         compression_percent: 5,
         measures_out_of_order: true,
         moves_threshold: true,
+        drops_beyond_window: true,
         limits_unscaled_window: false,
     };
 
     /// Defaults of Linux 6.12.
-    pub const LINUX_6_12: Self =
-        Self { measures_out_of_order: false, moves_threshold: false, ..Self::LINUX_6_18 };
+    pub const LINUX_6_12: Self = Self {
+        measures_out_of_order: false,
+        moves_threshold: false,
+        drops_beyond_window: false,
+        ..Self::LINUX_6_18
+    };
 }
 
 /// Treatment of segments that only some implementations reject or answer.
@@ -85,7 +93,7 @@ pub struct Acceptance {
     /// drops them.
     pub missing_timestamps: bool,
     /// Answer an acknowledgment of data that was never sent, as RFC 9293 §3.10.7.4 requires. Linux
-    /// drops it silently.
+    /// 6.18 drops it silently, but its later stable releases (6.18.44 at the latest) answer.
     pub answers_unsent: bool,
 }
 

@@ -23,7 +23,7 @@ impl Connection {
                 None => return Step::Stop,
             }
         }
-        if self.rcv.accepts(segment.seq, segment.seq_len()) {
+        if self.rcv.accepts(segment.seq, segment.seq_len()) && !self.is_beyond_window(segment) {
             // RFC 5961 §5.2: an acknowledgment of data never sent may be a guess, and would make a
             // later segment of the peer look old (RFC 7323 §5.3, R1).
             if let Some(stamp) = segment.options.timestamps.filter(|_| self.negotiated.timestamps)
@@ -61,6 +61,12 @@ impl Connection {
             return Step::OnlyAck;
         }
         Step::Stop
+    }
+
+    /// Returns whether the segment is dropped because it ends beyond the window, as Linux does.
+    fn is_beyond_window(&self, segment: &Segment) -> bool {
+        self.config.receiver.is_linux()
+            && self.rcv.drops_beyond_window(segment.seq, segment.seq_len())
     }
 
     /// Returns whether the segment is only a FIN, which Linux accepts also in a closed window,

@@ -63,15 +63,23 @@ impl Sender {
         self.rtt.sample(rtt, &config.rto);
     }
 
-    /// Handles an expiry of the retransmission timer for the SYN. Returns `false` after too many
-    /// expiries.
-    pub(crate) fn on_syn_rto(&mut self, config: &Config) -> bool {
-        if self.timeouts_in_a_row >= config.max_syn_timeouts {
+    /// Handles an expiry of the retransmission timer for the SYN. `active` says that it has no
+    /// acknowledgment. Returns `false` after too many expiries.
+    pub(crate) fn on_syn_rto(&mut self, config: &Config, active: bool) -> bool {
+        let linear = if active { config.linear_syn_timeouts } else { 0 };
+        // The limit is the time that exponential back-off would take, as in Linux.
+        let expiries = self.timeouts_in_a_row.saturating_add(1);
+        let limit = units_until(config.max_syn_timeouts.saturating_add(1), 0);
+        if self.timeouts_in_a_row >= config.max_syn_timeouts
+            && (linear == 0 || units_until(expiries, linear) >= limit)
+        {
             return false;
         }
-        self.timeouts_in_a_row += 1;
+        self.timeouts_in_a_row = self.timeouts_in_a_row.saturating_add(1);
         self.statistics.syn_timeouts += 1;
-        self.rtt.back_off();
+        if self.timeouts_in_a_row > linear {
+            self.rtt.back_off();
+        }
         self.stop_timing();
         self.nxt = self.iss;
         true
@@ -82,5 +90,27 @@ impl Sender {
         self.nxt = self.iss;
         self.stop_timing();
         self.timeouts_in_a_row = 0;
+    }
+}
+
+/// Time until a number of expiries of the timer for a SYN, in initial timeouts. After the first
+/// `linear` ones the timeout doubles with each.
+fn units_until(expiries: u8, linear: u8) -> u64 {
+    let even = expiries.min(linear);
+    let doubled = u32::from(expiries - even).min(62);
+    u64::from(even) + (1_u64 << doubled) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Linux, with 4 linear timeouts: 1, 2, 3, 4, 5, 7 and 11 s. RFC 6298 §5.5: 1, 3 and 7 s.
+    #[test]
+    fn expiries_of_the_timer_for_a_syn() {
+        let linux: Vec<u64> = (0..=7).map(|expiries| units_until(expiries, 4)).collect();
+        assert_eq!(linux, [0, 1, 2, 3, 4, 5, 7, 11]);
+        let doubled: Vec<u64> = (0..=3).map(|expiries| units_until(expiries, 0)).collect();
+        assert_eq!(doubled, [0, 1, 3, 7]);
     }
 }

@@ -148,6 +148,7 @@ impl Reader<'_> {
             msl: self.millis(),
             max_timeouts: self.byte(),
             max_syn_timeouts: self.byte(),
+            linear_syn_timeouts: if on(9) { 4 } else { 0 },
             min_mss: if on(10) { Mss::LEAST } else { Mss::DEFAULT_IPV4 },
             challenges: Challenges { count: self.byte() % 16, per: self.millis() },
             timeouts: Timeouts {

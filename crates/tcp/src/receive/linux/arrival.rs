@@ -103,6 +103,14 @@ impl Receiver {
         self.special.linux().is_some()
     }
 
+    /// Returns whether an acceptable segment is dropped because it ends beyond the window
+    /// (`tcp_sequence`). With nothing to read, Linux takes it in spite of the window.
+    pub(crate) fn drops_beyond_window(&self, seq: SeqNum, seq_len: u32) -> bool {
+        self.special.linux().is_some_and(|linux| linux.options.drops_beyond_window)
+            && self.unread > 0
+            && (seq + seq_len).after(self.edge)
+    }
+
     /// Sets the length of the segments that a network device joined into the next one.
     pub(crate) fn set_unit(&mut self, unit: Option<u32>) {
         if let Some(linux) = self.special.linux_mut() {
@@ -144,7 +152,8 @@ impl Receiver {
             linux.acks.schedule();
             return None;
         }
-        let mut stop = end.earliest(self.edge);
+        // Linux does not cut a segment at the edge of the window.
+        let mut stop = end;
         if let Some(fin) = self.fin {
             stop = stop.earliest(fin);
         }
@@ -166,6 +175,7 @@ impl Receiver {
         let before = self.nxt;
         self.advance(stop);
         let nxt = self.nxt;
+        self.edge = self.edge.latest(nxt);
         let Some(linux) = self.special.linux_mut() else { return };
         linux.data_received(text, nxt, facts);
         if self.out_of_order.is_empty() {
@@ -182,6 +192,7 @@ impl Receiver {
         }
         self.merge_reached_ranges();
         let nxt = self.nxt;
+        self.edge = self.edge.latest(nxt);
         if let Some(linux) = self.special.linux_mut() {
             linux.blocks.remove_below(nxt);
             if self.out_of_order.is_empty() {
@@ -262,9 +273,11 @@ impl Receiver {
         let Some(linux) = self.special.linux_mut() else { return };
         linux.blocks.clear();
         linux.acks.schedule();
-        if at_once {
+        // Without memory every arrival is acknowledged at once (`tcp_try_rmem_schedule`).
+        if at_once || linux.window.is_over() {
             linux.acks.require_now();
-        } else {
+        }
+        if !at_once {
             linux.acks.become_interactive();
         }
     }

@@ -109,6 +109,11 @@ impl Window {
         self.memory = self.memory.saturating_add(memory);
     }
 
+    /// Returns whether the packets take more memory than the buffer has.
+    pub(super) fn is_over(&self) -> bool {
+        self.memory > self.buffer
+    }
+
     /// Removes `taken` of `held` bytes from the buffer.
     pub(super) fn release(&mut self, taken: u32, held: u32) {
         let share = u64::from(self.memory) * u64::from(taken) / u64::from(held.max(1));

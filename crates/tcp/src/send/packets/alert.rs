@@ -200,7 +200,7 @@ impl PacketSender {
     /// Ends a recovery, with an undo if its retransmissions were spurious. Returns whether the
     /// state must be kept for now.
     pub(super) fn try_undo_recovery(&mut self, half: &mut Half<'_>, effects: &Effects) -> bool {
-        if self.options.undo && self.undo.may_undo(effects.echo) {
+        if self.may_undo(half, effects) {
             self.undo_reduction(half, false);
         } else {
             self.rack.on_recovery_end();
@@ -222,6 +222,16 @@ impl PacketSender {
             self.undo.forget_stamp();
         }
         true
+    }
+
+    /// Returns whether the acknowledgment shows that the retransmissions were spurious.
+    ///
+    /// Without SACK, [`must_stay`](Self::must_stay) forgets the time of the retransmissions at the
+    /// recovery point. The next acknowledgment then shows nothing (Linux's `tcp_packet_delayed`).
+    fn may_undo(&self, half: &Half<'_>, effects: &Effects) -> bool {
+        let forgotten =
+            !self.sack && !half.una.before(self.recovery_point) && !self.undo.has_stamp();
+        self.options.undo && !forgotten && self.undo.may_undo(effects.echo)
     }
 
     fn try_undo_by_dsack(&mut self, half: &mut Half<'_>) -> bool {
@@ -261,7 +271,7 @@ impl PacketSender {
     /// Undoes a timeout. `spurious` says that F-RTO found it spurious. Returns whether it is
     /// undone.
     fn try_undo_loss(&mut self, half: &mut Half<'_>, effects: &Effects, spurious: bool) -> bool {
-        if !(spurious || self.options.undo && self.undo.may_undo(effects.echo)) {
+        if !(spurious || self.may_undo(half, effects)) {
             return false;
         }
         self.undo_reduction(half, true);
