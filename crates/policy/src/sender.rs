@@ -245,10 +245,10 @@ impl SenderPolicy {
         }
     }
 
-    /// Returns the parameters of the retransmission timeout: `base`, with the minimum of this sender
-    /// if it names one. A sender with RACK adds the minimum to the round-trip time, and to the probe
-    /// timeout of a single segment, as Linux does; for the others it is the minimum of RFC 6298
-    /// §2.4.
+    /// Returns the parameters of the retransmission timeout: `base`, with the minimum of this
+    /// sender if it names one. A sender with RACK adds the minimum to the round-trip time, and to
+    /// the probe timeout of a single segment, as Linux does. For the others it is the minimum of
+    /// RFC 6298 §2.4.
     #[must_use]
     pub fn rto(&self, base: RtoConfig) -> RtoConfig {
         self.rto_min.map_or(base, |min| base.with_min(min))

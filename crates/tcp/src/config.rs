@@ -17,8 +17,8 @@ pub use receiving::{Acceptance, LinuxReceiver, Receiving};
 )]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Sender policy: congestion control, loss recovery, segmentation. [`SenderPolicy::rto`] applies
-    /// its minimum of the retransmission timeout to `rto`.
+    /// Sender policy: congestion control, loss recovery, segmentation. [`SenderPolicy::rto`]
+    /// applies its minimum of the retransmission timeout to `rto`.
     pub sender: SenderPolicy,
     /// Factory of the congestion controller; `None` for the controller of `sender`. A connection
     /// calls it once, when the options are negotiated.

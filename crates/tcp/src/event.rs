@@ -53,7 +53,8 @@ pub enum Repair {
     /// A tail loss probe is sent, because acknowledgments are overdue (RFC 8985 §7). Whether a loss
     /// occurred is not known yet.
     LossProbe,
-    /// The last segment of a write is sent a second time, as a precaution. Nothing indicates a loss.
+    /// The last segment of a write is sent a second time, as a precaution. Nothing indicates a
+    /// loss.
     TailCopy,
     /// Nothing was lost: the peer echoed a mark (RFC 3168 §6.1.2). Once per window.
     Mark,

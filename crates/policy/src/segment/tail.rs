@@ -48,7 +48,7 @@ pub struct TailSegment {
     /// Whether the tail that the segment belongs to is shorter than SMSS. Nagle's rule treats a
     /// tail as if it were one segment.
     pub small: bool,
-    /// Whether an earlier part of the same data has been sent, or at least SMSS bytes follow. Nagle's
+    /// Whether an earlier part of the tail has been sent, or at least SMSS bytes follow. Nagle's
     /// rule then does not hold it.
     pub continues: bool,
 }

@@ -48,8 +48,8 @@ impl Connection {
         Some(segment)
     }
 
-    /// Schedules the copy of a segment that is sent for the first time and ends the queued data. PSH
-    /// says that a write ends there. Data that follows the end of a write reveals its loss.
+    /// Schedules the copy of a segment that is sent for the first time and ends the queued data.
+    /// PSH says that a write ends there. Data that follows the end of a write reveals its loss.
     fn schedule_copy(&mut self, segment: &Segment, now: Instant) {
         let una = self.snd.una;
         if let Some(copies) = self.snd.special.copies_mut()

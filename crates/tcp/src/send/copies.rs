@@ -2,7 +2,7 @@
 //!
 //! A copy is what a device below TCP would send that duplicates a packet: the same segment with the
 //! same header. It leaves after the original. TCP does not know of it: it counts neither in the
-//! congestion window nor in `FlightSize`, starts no timer, and measures nothing. Whichever of both
+//! congestion window nor in `FlightSize`, starts no timer, and measures nothing. The one that
 //! arrives first counts as the original for the round-trip time, RACK and F-RTO.
 //!
 //! Unlike such a device, the connection knows which segments it has copied:
@@ -11,7 +11,7 @@
 //!   each copy. It neither widens RACK's reordering window nor undoes a reduction, and it is not
 //!   taken for the DSACK of a tail loss probe.
 //! - A duplicate ACK without SACK blocks acknowledges a copy and is not counted, once for each copy
-//!   of data below it. A sender that counts duplicate ACKs therefore detects a loss by one duplicate
+//!   of data below it. A sender that counts duplicate ACKs therefore detects a loss one duplicate
 //!   later, if the acknowledgment of an earlier copy was lost.
 //! - A copy that waits is dropped when its data is acknowledged, or when anything is retransmitted.
 //!   A retransmission is the better copy, and after it a late copy would look like a late original.
@@ -187,7 +187,7 @@ mod tests {
         copies.drop_waiting();
         assert_eq!(copies.take_due(SeqNum::new(101), at(20)), None);
         assert_eq!(copies.sent(), (0, 0));
-        // Whoever writes all the time keeps only what is in flight.
+        // Frequent writes keep only the copies of what is in flight.
         for start in 0..1000 {
             copies.schedule(&segment(start, 1), SeqNum::new(start), at(30));
         }
