@@ -6,15 +6,12 @@ use drill::profile::{PROFILES, Profile};
 use drill::{Options, Verdict, run};
 
 /// Profiles of a script. Those in folders `linux-…` show rules of Linux, on which a kernel has
-/// agreed. Those in `linux-6.18` are about rules that Linux 6.12 does not have, and those in `rfc`
-/// about rules that Linux does not have.
+/// agreed. Those in `linux-6.18` are about rules that Linux 6.12 does not have.
 fn profiles(name: &str) -> Vec<Profile> {
     if name.starts_with("linux-6.18/") {
         vec![Profile::Linux618]
     } else if name.starts_with("linux-") {
         vec![Profile::Linux618, Profile::Linux612]
-    } else if name.starts_with("rfc/") {
-        vec![Profile::Rfc]
     } else {
         PROFILES.to_vec()
     }
