@@ -24,7 +24,16 @@ impl PacketSender {
             return;
         }
         let mut low = half.nxt;
-        for (index, block) in blocks.iter().enumerate() {
+        // In the order of sequence numbers, because one acknowledgment may report several segments
+        // for the first time. The newest is in the first block, and must not make the others look
+        // reordered.
+        let mut ordered = [None; SackBlocks::CAPACITY];
+        for (place, block) in ordered.iter_mut().zip(blocks.iter().enumerate()) {
+            *place = Some(block);
+        }
+        let distance = |block: SeqRange| u64::from(block.start().distance_from(half.una));
+        ordered.sort_by_key(|place| place.map_or(u64::MAX, |(_, block)| distance(block)));
+        for (index, block) in ordered.into_iter().flatten() {
             let duplicate = (index == 0).then_some(dsack).flatten();
             if duplicate.is_some() {
                 self.note_redundant(half, block, &mut low);

@@ -1,4 +1,4 @@
-//! Timestamps with an offset (RFC 7323 §7.1) do not change what a sender transmits.
+//! The sender of Linux, which counts packets: what it transmits for acknowledgments on a real wire.
 
 use std::sync::Arc;
 
@@ -38,15 +38,21 @@ fn answer(ack: SeqNum, reports: &[(u32, u32)], ecr: u32) -> Segment {
     }
 }
 
-/// Sends seven segments, of which the second to the fourth are lost. Returns the time, the sequence
-/// number and the timestamp of each segment, relative to the offset.
-fn transcript(offset: u32) -> Vec<(u64, u32, u32)> {
+/// A connection that has written `segments` full-sized segments.
+fn writing(segments: u32, offset: u32) -> Connection {
     let config = Arc::new(Config { timestamps: true, ..Profile::Linux618.config() });
     let negotiated =
         Negotiated { send_scale: WindowScale::NONE, ..Negotiated::between_equals(&config) };
     let mut connection = Connection::established(config, ISS, IRS, negotiated, 64_000);
     connection.offset_timestamps(offset, at(0));
-    assert_eq!(connection.write(7 * SMSS), Ok(7 * SMSS));
+    assert_eq!(connection.write(segments * SMSS), Ok(segments * SMSS));
+    connection
+}
+
+/// Sends seven segments, of which the second to the fourth are lost. Returns the time, the sequence
+/// number and the timestamp of each segment, relative to the offset.
+fn transcript(offset: u32) -> Vec<(u64, u32, u32)> {
+    let mut connection = writing(7, offset);
     let mut sent = Vec::new();
     let mut drain = |connection: &mut Connection, millis: u64| {
         while let Some(segment) = connection.poll_transmit(at(millis)) {
@@ -75,4 +81,19 @@ fn an_offset_does_not_make_retransmissions_spurious() {
     for offset in [1, 1 << 30, 1 << 31, u32::MAX - 500] {
         assert_eq!(transcript(offset), plain, "{offset}");
     }
+}
+
+/// RFC 8985 §6.2, step 4: an acknowledgment that reports two segments for the first time has the
+/// newer one in its first block (RFC 2018 §4). That is no reordering, so the third report starts
+/// the recovery at once.
+#[test]
+fn the_order_of_blocks_is_no_reordering() {
+    let mut connection = writing(6, 0);
+    while connection.poll_transmit(at(0)).is_some() {}
+    connection.on_segment(&answer(after(1), &[], 1_000_001), at(100));
+    for reports in [[(4, 5), (2, 3)], [(4, 6), (2, 3)]] {
+        connection.on_segment(&answer(after(1), &reports, 1_000_001), at(100));
+    }
+    let again = connection.poll_transmit(at(100)).map(|segment| segment.seq);
+    assert_eq!(again, Some(after(1)));
 }
