@@ -244,8 +244,7 @@ impl Sender {
             payload = payload.min(usable);
             fin = false;
         }
-        // Linux sends the segment with the FIN regardless of the congestion window.
-        if !probes && (!fin && !packets.has_room(&half) || !may_add && !idle) {
+        if !probes && (!packets.has_room(&half) || !may_add && !idle) {
             return Err(Hold::Quiet);
         }
         let small = payload < mss_c;
