@@ -58,6 +58,9 @@ pub struct LinuxReceiver {
     /// window counts with the whole buffer, although the header cannot express it. A second segment
     /// is then acknowledged after a delay instead of at once, until that window is used up.
     pub limits_unscaled_window: bool,
+    /// Treat the connection as interactive from the beginning, as an application does with
+    /// `TCP_QUICKACK` = 0: the first segments are not acknowledged at once.
+    pub interactive: bool,
 }
 
 impl LinuxReceiver {
@@ -71,6 +74,7 @@ impl LinuxReceiver {
         measures_out_of_order: true,
         moves_threshold: true,
         limits_unscaled_window: false,
+        interactive: false,
     };
 
     /// Defaults of Linux 6.12.
