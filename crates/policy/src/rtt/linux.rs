@@ -59,8 +59,7 @@ impl LinuxRtoConfig {
     }
 
     /// Expiry like [`wheel_expiry`](Self::wheel_expiry). `ran` says that a timer has expired in this
-    /// jiffy.
-    /// one jiffy ahead, so that the limits of the levels are one jiffy higher.
+    /// jiffy. The clock of the wheel is then one jiffy ahead, so that the limits of the levels are one jiffy higher.
     pub fn wheel_expiry_after(&self, now: Instant, delay: Duration, ran: bool) -> Instant {
         let tick = self.tick.as_nanos();
         if tick == 0 {
