@@ -58,8 +58,9 @@ impl LinuxRtoConfig {
         self.wheel_expiry_after(now, delay, false)
     }
 
-    /// Expiry like [`wheel_expiry`](Self::wheel_expiry). `ran` says that a timer has expired in this
-    /// jiffy. The clock of the wheel is then one jiffy ahead, so that the limits of the levels are one jiffy higher.
+    /// Expiry like [`wheel_expiry`](Self::wheel_expiry). `ran` says that a timer has expired in
+    /// this jiffy. The clock of the wheel is then one jiffy ahead, so that the limits of the levels
+    /// are one jiffy higher.
     pub fn wheel_expiry_after(&self, now: Instant, delay: Duration, ran: bool) -> Instant {
         let tick = self.tick.as_nanos();
         if tick == 0 {
