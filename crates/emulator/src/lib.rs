@@ -28,6 +28,7 @@ mod chance;
 mod convert;
 mod histogram;
 pub mod line;
+mod masks;
 pub mod network;
 mod offload;
 mod packet;

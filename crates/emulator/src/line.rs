@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 
 use link::{
-    Books, Discipline, Link, LinkConfig, Outcome, Probability, QueueStatistics, Reading, Reorder,
-    Tally,
+    Books, Discipline, Link, LinkConfig, LossModel, Outcome, Probability, QueueStatistics, Reading,
+    Reorder, Tally,
 };
 use units::{Duration, Instant};
 
@@ -79,8 +79,8 @@ const MAX_JOINED_AHEAD: usize = 64;
 #[derive(Debug)]
 pub struct Line {
     link: Link<Content>,
-    /// The discipline depends on flows.
-    by_flow: bool,
+    /// The number of hash classes of flows, if a decision depends on the flow.
+    flows: Option<u64>,
     duplicate: Probability,
     corrupt: Probability,
     /// The link's reordering, repeated here to count the packets.
@@ -114,7 +114,7 @@ impl Line {
     pub fn new(config: &LineConfig, seed: u64, name: &str) -> Self {
         Self {
             link: Link::new(config.link.clone()),
-            by_flow: matches!(config.link.discipline, Discipline::Balanced(_)),
+            flows: flows(&config.link),
             duplicate: config.duplicate,
             corrupt: config.corrupt,
             reorder: config.link.reorder,
@@ -155,8 +155,8 @@ impl Line {
         let draw = |chance: link::Chance| draws.draw(chance.into(), number);
         self.advance_to(now);
         let mut offered = packet::offered(bytes);
-        if self.by_flow {
-            offered.flow = packet::flow(bytes, FLOWS);
+        if let Some(flows) = self.flows {
+            offered.flow = packet::flow(bytes, flows);
         }
         let outcome = self.link.offer(now, offered, Content::default(), draw);
         let mut outcomes =
@@ -292,6 +292,16 @@ impl Line {
     /// The queue's statistics up to `now`.
     pub fn queue_statistics(&mut self, now: Instant) -> QueueStatistics {
         self.link.queue_statistics(now)
+    }
+}
+
+/// The number of hash classes of flows that a link tells apart; `None` if no decision depends on
+/// the flow. A mask for each connection needs all of them.
+fn flows(link: &LinkConfig) -> Option<u64> {
+    match (&link.loss, &link.discipline) {
+        (LossModel::Custom(_), _) => Some(u64::MAX),
+        (_, Discipline::Balanced(_)) => Some(FLOWS),
+        _ => None,
     }
 }
 

@@ -102,6 +102,7 @@ struct Options {
     loss_linear: Option<String>,
     loss_burst: Option<String>,
     loss_mask: Option<String>,
+    loss_mask_all: Option<String>,
     duplicate: Option<String>,
     corrupt: Option<String>,
     path_mtu: Option<String>,
@@ -210,6 +211,7 @@ impl Options {
             "loss-linear" => &self.loss_linear,
             "loss-burst" => &self.loss_burst,
             "loss-mask" => &self.loss_mask,
+            "loss-mask-all" => &self.loss_mask_all,
             "duplicate" => &self.duplicate,
             "corrupt" => &self.corrupt,
             "path-mtu" => &self.path_mtu,
@@ -222,7 +224,8 @@ impl Options {
 
 const DISCIPLINES: [&str; 3] = ["red", "codel", "balanced"];
 
-const LOSSES: [&str; 5] = ["loss", "loss-per-byte", "loss-linear", "loss-burst", "loss-mask"];
+const LOSSES: [&str; 6] =
+    ["loss", "loss-per-byte", "loss-linear", "loss-burst", "loss-mask", "loss-mask-all"];
 
 impl Direction<'_> {
     fn line(&self) -> Result<LineConfig, SettingsError> {
@@ -369,7 +372,7 @@ impl Direction<'_> {
                 let burst = Burst::new(value.probability(probability)?, run);
                 Ok(LossModel::Burst(burst.map_err(|e| value.refused(e))?))
             }
-            _ => Ok(LossModel::Mask(value.mask()?)),
+            _ => value.masks(kind == "loss-mask"),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use capture::pcapng::{Direction, Interface, InterfaceId, LinkType, Packet, Section, Writer};
-use link::{Discipline, LinkConfig, Outcome};
+use link::{Discipline, DropReason, LinkConfig, LossModel, Outcome};
 use units::Instant;
 
 use crate::line::{Delivery, PacketOutcome};
@@ -209,6 +209,10 @@ fn outcome(outcome: Outcome, link: &LinkConfig) -> Option<String> {
     let cause = match outcome {
         Outcome::Accepted | Outcome::Pending => return None,
         Outcome::Marked => return Some(MARKED.to_owned()),
+        // The emulator's only custom loss model is a mask for each connection.
+        Outcome::Dropped(DropReason::Loss) if matches!(link.loss, LossModel::Custom(_)) => {
+            "loss mask"
+        }
         Outcome::Dropped(reason) => link.drop_cause(reason),
     };
     Some(format!("Dropped: {cause}"))

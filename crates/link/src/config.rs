@@ -71,7 +71,7 @@ impl LinkConfig {
             (DropReason::Early, Discipline::CoDel(_)) => "early drop by CoDel",
             (DropReason::Early, Discipline::Custom(_)) => "early drop by a custom discipline",
             (DropReason::Loss, _) => match self.loss {
-                LossModel::Mask(_) => "loss mask",
+                LossModel::Mask(_) | LossModel::PacketMask(_) => "loss mask",
                 LossModel::Custom(_) => "custom loss model",
                 _ => "random loss",
             },

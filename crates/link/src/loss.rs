@@ -37,6 +37,8 @@ pub enum LossModel {
     /// is true; packets after the last entry are not lost. A packet that the buffer refuses uses up
     /// its entry.
     Mask(Vec<bool>),
+    /// An explicit pattern for all packets, with data or without: a mask of acknowledgments.
+    PacketMask(Vec<bool>),
     /// A model that the driver implements. It decides on the packets that reach it, as the random
     /// models do.
     Custom(Factory<dyn CustomLoss>),
@@ -69,7 +71,7 @@ pub(crate) enum Loss {
     PerPacket(Probability),
     BySize(BySize),
     Burst(BurstState),
-    Mask { drops: Vec<bool>, next: usize },
+    Mask { drops: Vec<bool>, next: usize, data_only: bool },
 }
 
 impl Loss {
@@ -83,7 +85,8 @@ impl Loss {
             }
             LossModel::Linear(linear) => Self::BySize(BySize::new(SizeLaw::Linear(linear))),
             LossModel::Burst(burst) => Self::Burst(BurstState::new(burst)),
-            LossModel::Mask(drops) => Self::Mask { drops, next: 0 },
+            LossModel::Mask(drops) => Self::Mask { drops, next: 0, data_only: true },
+            LossModel::PacketMask(drops) => Self::Mask { drops, next: 0, data_only: false },
         }
     }
 
@@ -100,8 +103,8 @@ impl Loss {
             Self::PerPacket(probability) => probability.hits(draw()),
             Self::BySize(by_size) => by_size.probability(packet.bytes).hits(draw()),
             Self::Burst(state) => state.advance(draw()),
-            Self::Mask { drops, next } => {
-                if !packet.data {
+            Self::Mask { drops, next, data_only } => {
+                if *data_only && !packet.data {
                     return false;
                 }
                 let lost = drops.get(*next).copied().unwrap_or(false);
@@ -113,8 +116,8 @@ impl Loss {
 
     /// Skips a packet that the buffer refused: a mask uses up an entry for it.
     pub(crate) fn skip(&mut self, packet: Offered) {
-        if let Self::Mask { next, .. } = self {
-            *next += usize::from(packet.data);
+        if let Self::Mask { next, data_only, .. } = self {
+            *next += usize::from(packet.data || !*data_only);
         }
     }
 }

@@ -39,6 +39,8 @@ struct FlowSource {
     count: u32,
     /// By sender; `None` for senders that the workload does not use.
     endpoints: Vec<Option<Endpoints>>,
+    /// The lengths of the records that the application writes; empty if it writes all at once.
+    records: Vec<u32>,
     /// The first hops of its data and of its acknowledgments.
     first_hops: [FirstHop; 2],
     jitter: Option<(Duration, Stream)>,
@@ -142,7 +144,7 @@ impl Shared {
     /// Lets the application of a flow write. Returns true if the sender may send now, and false if
     /// it may send after its send jitter.
     pub(crate) fn prepare_sender(&mut self, flow: &mut Flow) -> bool {
-        flow.write();
+        flow.write(&self.sources[usize::from(flow.workload)].records);
         flow.active_at = self.now;
         flow.note_acknowledged(self.now);
         let Some((most, stream)) = &mut self.sources[usize::from(flow.workload)].jitter else {
@@ -290,6 +292,7 @@ fn sources(plan: &Plan, network: &Network, seed: Seed) -> Vec<FlowSource> {
                 next: None,
                 count: 0,
                 endpoints,
+                records: workload.demand.records().to_vec(),
                 first_hops: [false, true].map(|back| {
                     FirstHop::new(workload, PathId { workload: number, back }, network)
                 }),

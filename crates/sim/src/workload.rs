@@ -68,7 +68,7 @@ impl Starts {
                 sampler: sizes.clone(),
                 sizes: seed.stream(&workload.sizes_stream()),
             },
-            Demand::Transfers { sizes, start, spacing } => Source::Transfers {
+            Demand::Transfers { sizes, start, spacing, .. } => Source::Transfers {
                 next: *start,
                 spacing: *spacing,
                 sizes: sizes.clone().into_iter(),

@@ -74,8 +74,12 @@ LINE_OPTIONS = {
         "1,0,...",
         (
             "Lose exactly these TCP segments with data: 1 is lost, 0 is not, and no segment after "
-            "the last."
+            "the last. Masks of several connections are separated by semicolons."
         ),
+    ),
+    "loss-mask-all": (
+        "1,0,...",
+        "Lose exactly these packets, whether or not they have data: a mask of acknowledgments.",
     ),
     "duplicate": ("P", "Send a packet twice with this probability."),
     "corrupt": ("P", "Flip one bit of a packet with this probability."),
@@ -118,6 +122,7 @@ _SEVERAL_PARTS: dict[str, QueueLimit | Mask | Parts] = {
     ),
     "loss-burst": Parts("P,RUN", read_probability, read_number, example="`0.01,3`"),
     "loss-mask": Mask(),
+    "loss-mask-all": Mask(),
     "reorder": Parts("P,TIME", read_probability, read_seconds, example="`0.01,5ms`"),
 }
 _TYPES = {

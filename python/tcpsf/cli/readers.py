@@ -90,8 +90,8 @@ def read_limit(text: str) -> int:
 
 
 def read_mask(text: str) -> tuple[bool, ...]:
-    """Read decisions such as 1,0,0: 1 is yes, and 0 is no."""
-    words = [word.strip() for word in text.split(",")]
+    """Read decisions such as 1,0,0: 1 is yes, 0 is no. Semicolons may separate several lists."""
+    words = [word.strip() for word in text.replace(";", ",").split(",")]
     for word in words:
         if word not in ("0", "1"):
             raise ValueError(f"`{word}` is neither 0 nor 1")

@@ -76,7 +76,7 @@ class BurstLoss(ScenarioPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class MaskLoss(ScenarioPart):
-    """An explicit list of the data packets that are lost. Acknowledgments are not lost."""
+    """An explicit list of the packets that are lost."""
 
     kind: ClassVar[str] = "mask"
     drops: Annotated[
@@ -86,6 +86,10 @@ class MaskLoss(ScenarioPart):
             "drops the 1st and the 4th."
         ),
     ]
+    all_packets: Annotated[
+        bool,
+        Doc("The entries of `drops` stand for all packets, acknowledgments and SYNs included."),
+    ] = False
 
 
 Loss = PacketLoss | ByteLoss | LinearLoss | BurstLoss | MaskLoss
@@ -152,6 +156,14 @@ class Transfers(_Workload):
     sizes: Annotated[Sequence[int], Doc("Size of each flow in bytes.")]
     start: Annotated[Duration, Doc("Start time of the first flow.")] = "0s"
     spacing: Annotated[Duration, Doc("Time between the starts of consecutive flows.")] = "0s"
+    records: Annotated[
+        Sequence[int] | None,
+        Doc(
+            "Lengths of the records that the application writes, in bytes, again and again. No "
+            "segment has parts of two records (`MSG_EOR`). Only for senders that count packets.",
+            absent="a flow is one write",
+        ),
+    ] = None
 
 
 Workload = Greedy | Poisson | Transfers
@@ -508,6 +520,20 @@ class Tcp(ScenarioPart):
         Doc("Nagle's algorithm: at most one segment below the current segment size in flight."),
     ] = None
     timestamps: Annotated[bool | None, Doc("Timestamps option (RFC 7323).")] = None
+    interactive: Annotated[
+        bool | None,
+        Doc(
+            "A receiver of Linux does not acknowledge the first segments at once, as after an "
+            "exchange of requests and replies, or with `TCP_QUICKACK` = 0."
+        ),
+    ] = None
+    sack: Annotated[
+        bool | None,
+        Doc(
+            "Selective acknowledgments (RFC 2018), if the sender uses them. Without them a sender "
+            "of Linux recovers as NewReno."
+        ),
+    ] = None
     ecn: Annotated[
         bool | None,
         Doc(

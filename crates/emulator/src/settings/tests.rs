@@ -77,6 +77,11 @@ fn every_way_to_write_a_queue_and_a_loss_is_read() {
         rated(r#""loss-mask": "1, 0,0""#).link.loss,
         LossModel::Mask(vec![true, false, false])
     );
+    assert_eq!(
+        rated(r#""loss-mask-all": "0,1""#).link.loss,
+        LossModel::PacketMask(vec![false, true])
+    );
+    assert!(matches!(rated(r#""loss-mask": "1,0;0,1""#).link.loss, LossModel::Custom(_)));
     let line = rated(r#""duplicate": "10%", "corrupt": "0.1", "reorder": "0.1,5ms""#);
     assert_eq!(
         (line.duplicate, line.corrupt, line.link.reorder),

@@ -1,7 +1,9 @@
 //! Parses the values of options.
 
-use link::{Balanced, Buffer, CoDel, ConfigError, Measure, Probability, Red, Reorder};
+use link::{Balanced, Buffer, CoDel, ConfigError, LossModel, Measure, Probability, Red, Reorder};
 use units::{Duration, Rate, parse_bytes};
+
+use crate::masks::ConnectionMasks;
 
 use super::{MAX_DELAY, Settings, SettingsError};
 
@@ -31,7 +33,7 @@ impl Value {
             "loss" | "loss-per-byte" | "duplicate" | "corrupt" => "`0.01` or `1%`",
             "loss-linear" => "`0.01@1500B`",
             "loss-burst" => "`0.01,3`",
-            "loss-mask" => "`1,0,0,1`",
+            "loss-mask" | "loss-mask-all" => "`1,0,0,1`",
             "reorder" => "`0.01,5ms`",
             _ => return None,
         })
@@ -140,14 +142,20 @@ impl Value {
         Balanced::new(lower, upper, gap).map_err(|e| self.refused(e))
     }
 
-    /// Parses `1,0,0`: 1 is lost.
-    pub(super) fn mask(&self) -> Result<Vec<bool>, SettingsError> {
+    /// Parses `1,0,0`: 1 is lost. `1,0;0,1` has a mask for each of two connections.
+    pub(super) fn masks(&self, data_only: bool) -> Result<LossModel, SettingsError> {
         let entry = |entry: &str| match entry.trim() {
             "0" => Ok(false),
             "1" => Ok(true),
             other => Err(self.error(&format!("`{other}` is neither 0 nor 1"))),
         };
-        self.text.split(',').map(entry).collect()
+        let mask = |text: &str| text.split(',').map(entry).collect::<Result<Vec<_>, _>>();
+        if self.text.contains(';') {
+            let masks = self.text.split(';').map(mask).collect::<Result<_, _>>()?;
+            return Ok(ConnectionMasks::model(masks, data_only));
+        }
+        let drops = mask(&self.text)?;
+        Ok(if data_only { LossModel::Mask(drops) } else { LossModel::PacketMask(drops) })
     }
 
     /// RFC 791 §3.2: every link carries 68 bytes.

@@ -181,6 +181,17 @@ fn a_mask_counts_data_packets_only() {
 }
 
 #[test]
+fn a_mask_of_packets_counts_acknowledgments() {
+    let mut loss = Loss::new(LossModel::PacketMask(vec![true, false, true, true]));
+    let control = Offered { bytes: 40, ..Offered::default() };
+    assert!(loss.loses(control, no_chance));
+    assert!(!loss.loses(packet(1500), no_chance));
+    loss.skip(control);
+    assert!(loss.loses(control, no_chance));
+    assert!((0..100).all(|_| !loss.loses(control, no_chance)));
+}
+
+#[test]
 fn random_models_use_one_draw_per_packet() {
     let burst = Burst::new(p(0.5), 1.0).unwrap();
     let models = [

@@ -48,17 +48,31 @@ impl LinuxRtoConfig {
         Duration::from_nanos(delay.as_nanos().div_ceil(tick).saturating_mul(tick))
     }
 
+    /// Returns whether both times are in the same jiffy. False if the clock is exact.
+    pub const fn is_same_jiffy(&self, a: Instant, b: Instant) -> bool {
+        let tick = self.tick.as_nanos();
+        tick > 0 && a.as_nanos() / tick == b.as_nanos() / tick
+    }
+
     /// Earliest time at which Linux's timer wheel runs a timer that is armed at `now` for `delay`
     /// (`kernel/time/timer.c`, without high-resolution timers). The wheel counts whole jiffies and
     /// never fires early. It rounds a delay of 63 jiffies or more up to 8 jiffies, one of 504 or
     /// more to 64, and so on by factors of 8.
     pub fn wheel_expiry(&self, now: Instant, delay: Duration) -> Instant {
+        self.wheel_expiry_after(now, delay, false)
+    }
+
+    /// Expiry like [`wheel_expiry`](Self::wheel_expiry). `ran` says that a timer has expired in
+    /// this jiffy. The clock of the wheel is then one jiffy ahead, so that the limits of the levels
+    /// are one jiffy higher.
+    pub fn wheel_expiry_after(&self, now: Instant, delay: Duration, ran: bool) -> Instant {
         let tick = self.tick.as_nanos();
         if tick == 0 {
             return now + delay;
         }
         let jiffies = delay.as_nanos().div_ceil(tick);
-        let level = (0..8).find(|level| jiffies < 63 << (3 * level)).unwrap_or(8);
+        let distance = jiffies.saturating_sub(u64::from(ran));
+        let level = (0..8).find(|level| distance < 63 << (3 * level)).unwrap_or(8);
         let granularity = 1 << (3 * level);
         let expires = self.ticks_at(now).saturating_add(jiffies);
         let slot = (expires / granularity).saturating_add(1);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use policy::SenderPolicy;
 use policy::congestion::{MAX_WINDOW, WindowRules};
 use policy::rtt::RtoConfig;
-use tcp::{Config, Connection, Negotiated, Receiving};
+use tcp::{Config, Connection, LinuxReceiver, Negotiated, Receiving};
 use units::{Duration, Instant};
 use wire::SeqNum;
 
@@ -21,6 +21,8 @@ pub(crate) struct Endpoints {
     opener: Option<Opener>,
     /// Round-trip time that the sender knows.
     rtt: Option<Duration>,
+    /// Lengths of the records that the application writes; none if it writes all data at once.
+    records: Arc<[u32]>,
 }
 
 impl Endpoints {
@@ -35,7 +37,8 @@ impl Endpoints {
         };
         let receiver = receiving(&workload.tcp, &common).map_or(common, Arc::new);
         let rtt = workload.tcp.rtt_initial.map(|rtt| rtt.0);
-        Self { sender, receiver, opener, rtt }
+        let records = workload.demand.records().into();
+        Self { sender, receiver, opener, rtt, records }
     }
 
     /// Makes the end that sends data, for a flow that starts at `at`.
@@ -52,6 +55,12 @@ impl Endpoints {
     pub(super) fn receiver(&self, identity: u64) -> Connection {
         let window = Connection::initial_window(&self.sender, self.sender.timestamps);
         self.end(&self.receiver, irs(identity), iss(identity), Opener::Receiver, window)
+    }
+
+    /// Lengths of the records that the application writes, again and again. Empty if it writes all
+    /// data at once.
+    pub(super) fn records(&self) -> &[u32] {
+        &self.records
     }
 
     /// Returns true if the connection is opened by a handshake, and therefore closed as well.
@@ -118,12 +127,12 @@ fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
         rto,
         rtt_samples: tcp.rtt_sample.into(),
         delayed_ack: delayed_ack.unwrap_or(profile.delayed_ack),
-        receiver: if delayed_ack.is_some() { Receiving::Rfc } else { profile.receiver },
+        receiver: receiver(tcp, profile.receiver),
         receive_buffer: tcp.receive_buffer.get(),
         send_buffer: SEND_BUFFER,
         window_scaling: tcp.receive_buffer.get() > u32::from(u16::MAX),
         timestamps: tcp.timestamps,
-        sack: sender.wants_sack(),
+        sack: tcp.sack && sender.wants_sack(),
         santa_cruz: sender.wants_santa_cruz(),
         ecn: tcp.ecn,
         nagle: tcp.nagle,
@@ -136,6 +145,17 @@ fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
     }
 }
 
+/// The receiver of a profile, unless the settings ask for delayed acknowledgments of their own.
+fn receiver(tcp: &TcpSettings, of_profile: Receiving) -> Receiving {
+    match of_profile {
+        Receiving::Linux(_) if tcp.delayed_ack().is_some() => Receiving::Rfc,
+        Receiving::Linux(linux) => {
+            Receiving::Linux(LinuxReceiver { interactive: tcp.interactive, ..linux })
+        }
+        Receiving::Rfc => Receiving::Rfc,
+    }
+}
+
 /// The configuration of the end that receives data, if its host differs from that of the sender.
 fn receiving(tcp: &TcpSettings, sender: &Config) -> Option<Config> {
     let host = tcp.receiver.filter(|receiver| *receiver != tcp.profile)?.config();
@@ -143,7 +163,7 @@ fn receiving(tcp: &TcpSettings, sender: &Config) -> Option<Config> {
     Some(Config {
         rto: host.rto,
         delayed_ack: delayed_ack.unwrap_or(host.delayed_ack),
-        receiver: if delayed_ack.is_some() { Receiving::Rfc } else { host.receiver },
+        receiver: receiver(tcp, host.receiver),
         acceptance: host.acceptance,
         msl: host.msl,
         ..sender.clone()

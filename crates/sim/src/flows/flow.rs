@@ -1,6 +1,6 @@
 //! A simulated flow: the two ends of a connection, and the flow's statistics.
 
-use tcp::Connection;
+use tcp::{Connection, WriteFlags};
 use units::{Duration, Instant};
 use wire::SeqNum;
 
@@ -156,8 +156,9 @@ impl Flow {
         name
     }
 
-    /// Writes data to the sender, and closes it after the last byte.
-    pub(crate) fn write(&mut self) {
+    /// Writes data to the sender, as records of these lengths if there are any, and closes it after
+    /// the last byte.
+    pub(crate) fn write(&mut self, records: &[u32]) {
         if self.to_write == 0 {
             return;
         }
@@ -166,9 +167,33 @@ impl Flow {
         if room == 0 || room < SEND_BUFFER / 2 && u64::from(room) < self.to_write {
             return;
         }
+        if !records.is_empty() {
+            self.write_records(records);
+            return;
+        }
         let wanted = u32::try_from(self.to_write).unwrap_or(u32::MAX);
         let taken = self.sender.write(wanted).unwrap_or(0);
-        self.to_write -= u64::from(taken);
+        self.note_written(taken);
+    }
+
+    /// Writes data as records of these lengths, again and again, each with `MSG_EOR`: no segment
+    /// has parts of two.
+    #[cold]
+    fn write_records(&mut self, lengths: &[u32]) {
+        let flags = WriteFlags { end_of_record: true, more: false };
+        for &length in lengths.iter().cycle() {
+            let wanted = u32::try_from(self.to_write).unwrap_or(u32::MAX).min(length);
+            let taken = self.sender.write_with(wanted, flags).unwrap_or(0);
+            if taken == 0 {
+                return;
+            }
+            self.note_written(taken);
+        }
+    }
+
+    /// Counts written bytes. The application closes the connection after the last one.
+    fn note_written(&mut self, bytes: u32) {
+        self.to_write -= u64::from(bytes);
         if self.to_write == 0 && self.closes {
             let _ = self.sender.close();
         }

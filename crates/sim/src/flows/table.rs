@@ -40,7 +40,7 @@ impl FlowTable {
             self.slots.push(flow);
             self.slots.len() - 1
         };
-        self.slots[slot].write();
+        self.slots[slot].write(endpoints.records());
         slot
     }
 

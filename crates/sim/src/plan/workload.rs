@@ -87,6 +87,9 @@ pub enum Demand {
         start: Instant,
         /// The time from one start to the next.
         spacing: Duration,
+        /// The lengths of the records that the application writes; empty if it writes a flow's
+        /// data at once.
+        records: Vec<u32>,
     },
 }
 
@@ -96,6 +99,14 @@ impl Demand {
         match self {
             Self::Greedy { flows, .. } => *flows,
             Self::Poisson { .. } | Self::Transfers { .. } => 0,
+        }
+    }
+
+    /// Lengths of the records that the application writes, again and again.
+    pub(crate) fn records(&self) -> &[u32] {
+        match self {
+            Self::Transfers { records, .. } => records,
+            Self::Greedy { .. } | Self::Poisson { .. } => &[],
         }
     }
 }
@@ -258,7 +269,11 @@ fn transfers(
         path.key("sizes").index(i).require(size >= 1, "must be at least 1 byte")?;
     }
     let spacing = workload.spacing.unwrap_or_default().0;
-    Ok(Demand::Transfers { sizes: workload.sizes.clone(), start, spacing })
+    let records = workload.records.clone().unwrap_or_default();
+    for (i, &length) in records.iter().enumerate() {
+        path.key("records").index(i).require(length >= 1, "must be at least 1 byte")?;
+    }
+    Ok(Demand::Transfers { sizes: workload.sizes.clone(), start, spacing, records })
 }
 
 /// The earliest start of a flow.

@@ -52,11 +52,15 @@ kinds! {
         run: f64,
     }
 
-    /// An explicit list of the data packets that are lost. Acknowledgments are not lost.
+    /// An explicit list of the packets that are lost.
     "mask" => Mask(MaskLoss) {
         /// One digit per data packet in order of arrival, separated by commas: `"1,0,0,1"` drops
         /// the 1st and the 4th.
         drops: String,
+        /// The entries of `drops` stand for all packets, acknowledgments and SYNs included.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("default" = false))]
+        all_packets: Option<bool>,
     }
 }
 
@@ -76,7 +80,11 @@ impl Loss {
                 let probability = probability(loss.probability)?;
                 at(path, "run", Burst::new(probability, loss.run)).map(LossModel::Burst)
             }
-            Self::Mask(loss) => mask(&loss.drops, path).map(LossModel::Mask),
+            Self::Mask(loss) => {
+                let drops = mask(&loss.drops, path)?;
+                let all = loss.all_packets.unwrap_or(false);
+                Ok(if all { LossModel::PacketMask(drops) } else { LossModel::Mask(drops) })
+            }
         }
     }
 }

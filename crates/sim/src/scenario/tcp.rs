@@ -148,6 +148,14 @@ settings! { |profile, config|
     /// Timestamps option (RFC 7323).
     [timestamps]: bool = config.timestamps;
 
+    /// A receiver of Linux does not acknowledge the first segments at once, as after an exchange of
+    /// requests and replies, or with `TCP_QUICKACK` = 0.
+    [interactive]: bool = false;
+
+    /// Selective acknowledgments (RFC 2018), if the sender uses them. Without them a sender of
+    /// Linux recovers as NewReno.
+    [sack]: bool = true;
+
     /// Explicit congestion notification (RFC 3168). Without a handshake, both ends count as
     /// ECN-capable.
     // Off by default everywhere: in ns-2, and in stacks unless the peer requests it.

@@ -87,6 +87,12 @@ kinds! {
         spacing: Option<Time>,
         /// Size of each flow in bytes.
         sizes: Vec<u64>,
+        /// Lengths of the records that the application writes, in bytes, again and again. No
+        /// segment has parts of two records (`MSG_EOR`). Only for senders that count packets.
+        ///
+        /// Absent: a flow is one write.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        records: Option<Vec<u32>>,
     }
 }
 

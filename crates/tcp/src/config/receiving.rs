@@ -61,6 +61,9 @@ pub struct LinuxReceiver {
     /// window counts with the whole buffer, although the header cannot express it. A second segment
     /// is then acknowledged after a delay instead of at once, until that window is used up.
     pub limits_unscaled_window: bool,
+    /// Treat the connection as interactive from the beginning, as an application does with
+    /// `TCP_QUICKACK` = 0: the first segments are not acknowledged at once.
+    pub interactive: bool,
 }
 
 impl LinuxReceiver {
@@ -75,6 +78,7 @@ impl LinuxReceiver {
         moves_threshold: true,
         drops_beyond_window: true,
         limits_unscaled_window: false,
+        interactive: false,
     };
 
     /// Defaults of Linux 6.12.

@@ -129,7 +129,7 @@ impl LinuxState {
             mss: hint.max(Self::MIN_MSS),
             short_segment: None,
             unit: None,
-            acks: Acknowledging::new(clock),
+            acks: Acknowledging::new(clock, options.interactive),
             window: Window::new(buffers, offered, announced, negotiated.receive_scale),
             rtt: ReceiverRtt::default(),
             blocks: Blocks::default(),

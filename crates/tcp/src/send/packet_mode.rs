@@ -247,8 +247,7 @@ impl Sender {
             payload = payload.min(usable);
             fin = false;
         }
-        // Linux sends the segment with the FIN regardless of the congestion window.
-        if !probes && (!fin && !packets.has_room(&half) || !may_add && !idle) {
+        if !probes && (!packets.has_room(&half) || !may_add && !idle) {
             return Err(Hold::Quiet);
         }
         let small = tail.map_or(payload < mss_c, |tail| tail.small || payload < wanted);

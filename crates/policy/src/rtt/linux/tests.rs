@@ -192,6 +192,15 @@ fn the_timer_wheel_is_coarser_for_longer_delays() {
     }
 }
 
+/// The clock of the wheel is a jiffy ahead if a timer has expired in this jiffy.
+#[test]
+fn a_timer_set_by_an_expired_one_has_the_finer_level_for_a_jiffy_more() {
+    for (now, delay, expiry) in [(5, 63, 69), (5, 64, 72), (5, 504, 512), (5, 62, 68)] {
+        let wheel = LinuxRtoConfig::HZ_1000.wheel_expiry_after(at(now), ms(delay), true);
+        assert_eq!(wheel, at(expiry), "{now} {delay}");
+    }
+}
+
 proptest! {
     /// The timeout is at least SRTT + 200 ms, at most 120 s, and whole jiffies.
     #[test]

@@ -57,14 +57,14 @@ impl Acknowledging {
     const MIN: Duration = Duration::from_millis(40);
     const MAX: Duration = Duration::from_millis(200);
 
-    pub(super) fn new(clock: LinuxRtoConfig) -> Self {
+    pub(super) fn new(clock: LinuxRtoConfig, interactive: bool) -> Self {
         // An exact clock has no jiffies. Delays are then counted in microseconds.
         let jiffy = if clock.tick.is_zero() { Duration::from_micros(1) } else { clock.tick };
         Self {
             clock,
             jiffy,
             quick: 0,
-            interactive: false,
+            interactive,
             ato: 0,
             received_at: 0,
             scheduled: false,

@@ -100,7 +100,7 @@ fn joined_segments_count_with_their_length() {
 }
 
 fn acknowledging() -> Acknowledging {
-    Acknowledging::new(LinuxRtoConfig::HZ_1000)
+    Acknowledging::new(LinuxRtoConfig::HZ_1000, false)
 }
 
 fn facts(now: Instant, srtt: Option<u64>) -> Facts {

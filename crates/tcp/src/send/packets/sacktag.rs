@@ -1,12 +1,30 @@
 //! SACK blocks of an acknowledgment: marks in the retransmission queue, DSACKs, and what they
 //! reveal about delivery and reordering.
 
+use std::cmp::Ordering;
+
 use policy::loss::SentSegment;
 use wire::{SackBlocks, SeqNum, SeqRange};
 
 use super::ack::{AckArrival, Effects};
 use super::{Half, PacketSender};
 use crate::send::packets::info::CongestionState;
+
+/// The blocks in the order of their sequence numbers, with their positions in the segment. If
+/// acknowledgments were lost, several blocks are news. In the order of the segment, which begins
+/// with the latest, the others would look like reordering.
+fn in_sequence(blocks: &SackBlocks) -> impl Iterator<Item = (usize, SeqRange)> {
+    let mut ordered = [None; SackBlocks::CAPACITY];
+    for (slot, block) in ordered.iter_mut().zip(blocks.iter().enumerate()) {
+        *slot = Some(block);
+    }
+    ordered[..blocks.len()].sort_by(|a, b| match (a, b) {
+        (Some((_, a)), Some((_, b))) if a.start().before(b.start()) => Ordering::Less,
+        (Some((_, a)), Some((_, b))) if b.start().before(a.start()) => Ordering::Greater,
+        _ => Ordering::Equal,
+    });
+    ordered.into_iter().flatten()
+}
 
 impl PacketSender {
     /// Applies SACK blocks. `prior_una` is SND.UNA before the acknowledgment.
@@ -24,16 +42,7 @@ impl PacketSender {
             return;
         }
         let mut low = half.nxt;
-        // In the order of sequence numbers, because one acknowledgment may report several segments
-        // for the first time. The newest is in the first block, and must not make the others look
-        // reordered.
-        let mut ordered = [None; SackBlocks::CAPACITY];
-        for (place, block) in ordered.iter_mut().zip(blocks.iter().enumerate()) {
-            *place = Some(block);
-        }
-        let distance = |block: SeqRange| u64::from(block.start().distance_from(half.una));
-        ordered.sort_by_key(|place| place.map_or(u64::MAX, |(_, block)| distance(block)));
-        for (index, block) in ordered.into_iter().flatten() {
+        for (index, block) in in_sequence(&blocks) {
             let duplicate = (index == 0).then_some(dsack).flatten();
             if duplicate.is_some() {
                 self.note_redundant(half, block, &mut low);

@@ -36,7 +36,7 @@ impl PacketSender {
             return PacketExpiry::Nothing;
         }
         self.output = Output::default();
-        let kind = self.timer.expire();
+        let kind = self.timer.expire(half.now);
         if half.board.is_empty() {
             self.timer.stop();
             return PacketExpiry::Nothing;

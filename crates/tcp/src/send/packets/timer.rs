@@ -20,11 +20,14 @@ pub(crate) enum TimerKind {
 pub(crate) struct Timer {
     deadline: Instant,
     kind: Option<TimerKind>,
+    /// Time of the last expiry.
+    expired: Instant,
 }
 
 impl Timer {
     /// A timer that is off.
-    pub(super) const OFF: Self = Self { deadline: Instant::NEVER, kind: None };
+    pub(super) const OFF: Self =
+        Self { deadline: Instant::NEVER, kind: None, expired: Instant::NEVER };
 
     /// Time of the expiry; [`Instant::NEVER`] if the timer is off.
     pub(crate) fn deadline(&self) -> Instant {
@@ -46,7 +49,8 @@ impl Timer {
         config: &LinuxRtoConfig,
     ) {
         self.kind = Some(kind);
-        self.deadline = config.wheel_expiry(now, timeout);
+        let ran = self.expired != Instant::NEVER && config.is_same_jiffy(self.expired, now);
+        self.deadline = config.wheel_expiry_after(now, timeout, ran);
     }
 
     /// Stops the timer.
@@ -59,9 +63,9 @@ impl Timer {
         self.kind = None;
     }
 
-    /// Notes that the timer has expired. Returns the reason.
-    pub(super) fn expire(&mut self) -> Option<TimerKind> {
-        self.deadline = Instant::NEVER;
+    /// Notes that the timer expires at `now`. Returns the reason.
+    pub(super) fn expire(&mut self, now: Instant) -> Option<TimerKind> {
+        (self.deadline, self.expired) = (Instant::NEVER, now);
         self.kind
     }
 }

@@ -1,0 +1,103 @@
+"""TCP segments of a capture by `tcpsf link --pcap-at both`, with their delays on the link."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_INTERFACE, _PACKET = 1, 6
+"""Block types of pcapng."""
+_NAME, _RESOLUTION = 2, 9
+"""Options of an interface."""
+TCP = 6
+FIN, SYN, ACK = 0x01, 0x02, 0x10
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """A TCP segment as it entered the link."""
+
+    sent_s: float
+    """Wall-clock time at which it entered the link, in seconds."""
+    delay_s: float | None
+    """Time that it took to the other end in seconds; ``None`` if it was lost."""
+    source: tuple[str, int]
+    destination: tuple[str, int]
+    seq: int
+    ack: int
+    flags: int
+    length: int
+    """Bytes of data."""
+
+
+def packets(capture: Path) -> list[Packet]:
+    """Read a capture of both ends. The packets are in order of their transmission."""
+    names: dict[int, str] = {}
+    entered: list[tuple[float, int, bytes]] = []
+    left: dict[tuple[int, bytes], float] = {}
+    for interface, time_s, inbound, data in _records(capture, names):
+        # A packet goes in at one end and comes out at the other.
+        if inbound:
+            entered.append((time_s, interface, data))
+        else:
+            left.setdefault((interface, data), time_s)
+    found = []
+    for time_s, interface, data in entered:
+        out = left.get((1 - interface, data))
+        packet = _parse(data, time_s, None if out is None else out - time_s)
+        if packet is not None:
+            found.append(packet)
+    return found
+
+
+def _records(capture: Path, names: dict[int, str]) -> Iterator[tuple[int, float, bool, bytes]]:
+    """Yield interface, time, whether the packet enters the link, and its bytes."""
+    content = capture.read_bytes()
+    units: list[float] = []
+    at = 0
+    while at + 12 <= len(content):
+        kind, size = struct.unpack_from("<II", content, at)
+        if kind == _INTERFACE:
+            options = dict(_options(content[at + 16 : at + size - 4]))
+            power = options.get(_RESOLUTION, b"\x06")[0]
+            names[len(units)] = options.get(_NAME, b"").decode()
+            units.append(10.0**-power)
+        elif kind == _PACKET:
+            interface, high, low, kept = struct.unpack_from("<IIII", content, at + 8)
+            data = content[at + 28 : at + 28 + kept]
+            options = dict(_options(content[at + 28 + (kept + 3) // 4 * 4 : at + size - 4]))
+            direction = struct.unpack("<I", options.get(2, bytes(4)))[0] & 3
+            time_s = ((high << 32) + low) * units[interface]
+            yield interface, time_s, direction == 2, data
+        at += size
+
+
+def _options(content: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at + 4 <= len(content):
+        code, length = struct.unpack_from("<HH", content, at)
+        if code == 0:
+            return
+        yield code, content[at + 4 : at + 4 + length]
+        at += 4 + (length + 3) // 4 * 4
+
+
+def _parse(data: bytes, sent_s: float, delay_s: float | None) -> Packet | None:
+    if len(data) < 40 or data[0] >> 4 != 4 or data[9] != TCP:
+        return None
+    header = 4 * (data[0] & 15)
+    length = struct.unpack_from("!H", data, 2)[0]
+    source, destination, seq, ack, offset, flags = struct.unpack_from("!HHIIBB", data, header)
+    addresses = [".".join(str(byte) for byte in data[at : at + 4]) for at in (12, 16)]
+    return Packet(
+        sent_s=sent_s,
+        delay_s=delay_s,
+        source=(addresses[0], source),
+        destination=(addresses[1], destination),
+        seq=seq,
+        ack=ack,
+        flags=flags,
+        length=length - header - 4 * (offset >> 4),
+    )

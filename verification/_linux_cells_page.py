@@ -1,0 +1,66 @@
+"""The page of `linux_cells`: a table of the sets, and the cells that are not equal."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+from _linux_live import Setting
+from _linux_simulated import Proportion, Verdict
+
+KINDS = ("equal", "late tick", "by jitter", "different")
+
+Row = tuple[str, str, Sequence[tuple[Setting, Verdict]]]
+"""Name of a set, its description, and its cells."""
+
+HEAD = """\
+# Replies of the kernel, cell by cell
+
+`verification/linux_cells.py` writes this page. A cell is a reply of Linux over
+[`tcpsf link`](link.md), with a fixed round-trip time and a mask of lost packets. The same reply is
+simulated with `profile = "linux-6.18"` and the sender `linux`.
+
+- `equal`: both send the same segments in the same order, at the same times within one jiffy (4 ms)
+  and the measured error of the link.
+- `late tick`: a timer of the kernel expires one tick late, and the next one therefore in another
+  slot of the timer wheel. The simulation that starts up to two ticks later is equal.
+- `by jitter`: the reply depends on microseconds. RACK ignores an acknowledgment of a retransmission
+  that arrives sooner than the minimum round-trip time (RFC 8985 section 6.2, step 2). Some
+  simulations with random delays within the measured error are equal.
+- `different`: none of these.
+"""
+
+
+def page(rows: Iterable[Row], late: float, shares: Iterable[Proportion]) -> str:
+    """Write the page.
+
+    ``late`` is the share of the kernel's timers that expire a tick late without TCP.
+    """
+    rows = list(rows)
+    lines = [HEAD, f"Kernel: Linux {os.uname().release}.", ""]
+    lines += [
+        f"Of the kernel's timers without TCP, {late:.0%} expired a tick late in this run.",
+        "",
+    ]
+    lines += ["| set | cells | " + " | ".join(KINDS) + " | agree |", "| --- |" + " ---: |" * 6]
+    for _, what, cells in rows:
+        kinds = [verdict.kind for _, verdict in cells]
+        numbers = [kinds.count(kind) for kind in KINDS]
+        good = 1 - numbers[-1] / max(1, len(kinds))
+        lines.append(f"| {what} | {len(kinds)} | {' | '.join(map(str, numbers))} | {good:.2%} |")
+    lines += ["", "## Cells that differ", ""]
+    found = [
+        f"- {setting}, {verdict.reply.losses}"
+        for _, _, cells in rows
+        for setting, verdict in cells
+        if verdict.kind == "different"
+    ]
+    lines += [*(found or ["None."]), "", "## Cells that depend on microseconds", ""]
+    lines += ["Share of the replies that wait for the retransmission timeout, because RACK ignores"]
+    lines += ["an acknowledgment.", "", "| cell | kernel | simulations with random delays |"]
+    lines += ["| --- | ---: | ---: |"]
+    lines += [
+        f"| {one.setting}, {one.losses} | {one.kernel:.0%} of {one.count} | {one.ours:.0%} |"
+        for one in shares
+    ]
+    return "\n".join(lines) + "\n"

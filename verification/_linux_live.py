@@ -1,0 +1,242 @@
+"""Replies of the kernel's TCP over `tcpsf link`, many connections on one link.
+
+Each batch has its own network namespace, so that the kernel's settings and its cache of metrics
+are those of the batch. Each connection has a loss mask of its own in both directions.
+"""
+
+# ruff: noqa: S603 (this module runs programs)
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from _linux_capture import ACK, SYN, Packet, packets
+from _linux_server import PORT
+
+JIFFY_S: Final = 0.004
+WHEEL_S: Final = 4096 * JIFFY_S
+"""Period after which the ticks of the kernel's timers of up to 126 s repeat."""
+SEGMENT: Final = 1448
+SHORT: Final = 100
+"""Bytes by which the last segment is shorter, so that it can be told apart."""
+HERE: Final = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """Everything but the losses."""
+
+    rtt_ms: float
+    sack: bool = True
+    initial_window: int = 10
+    quick: bool = True
+    """Whether the client acknowledges quickly at first."""
+    records: int | None = None
+    """Bytes of the records that the server writes with `MSG_EOR`."""
+
+    def __str__(self) -> str:
+        words = [f"RTT {self.rtt_ms:g} ms"]
+        words += [] if self.sack else ["no SACK"]
+        words += [] if self.initial_window == 10 else [f"iw {self.initial_window}"]
+        words += [] if self.quick else ["delayed ACKs"]
+        words += [] if self.records is None else [f"records of {self.records} bytes"]
+        return ", ".join(words)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Losses:
+    """A reply and its losses: masks of data segments, and of all packets of the client."""
+
+    segments: int
+    data: str
+    acks: str = "0"
+
+    def compared(self, sent: Sequence[Sent], done_s: float) -> list[Sent]:
+        """Return the segments to compare. ``done_s`` is the time at which all data had arrived.
+
+        With lost acknowledgments, what follows depends on when the client closes its socket: its
+        FIN repeats the last acknowledgment.
+        """
+        return [one for one in sent if "1" not in self.acks or one.time_s < done_s]
+
+    def __str__(self) -> str:
+        acks = "" if "1" not in self.acks else f", ACKs {self.acks.replace(',', '')}"
+        return f"{self.segments} segments, mask {self.data.replace(',', '')}{acks}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A data segment that the server sent."""
+
+    time_s: float
+    """Time since the first data segment."""
+    seq: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """A reply of the kernel."""
+
+    losses: Losses
+    sent: list[Sent]
+    phase_s: float
+    """Phase of the first segment in the kernel's ticks, in seconds below `WHEEL_S`."""
+    down_s: float
+    """Median delay of the server's packets in seconds."""
+    up_s: float
+    """Median delay of the client's packets in seconds, with the client's time to answer a SYN."""
+    error_s: float
+    """Largest deviation of a packet's delay from these medians, in seconds."""
+    nominal_error_s: float
+    """Largest deviation of a packet's delay from half the round-trip time, in seconds."""
+
+
+def replies(setting: Setting, wanted: Sequence[Losses], every_s: float) -> list[Reply]:
+    """Let the kernel send replies, one every ``every_s`` seconds, on one link."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        common = {"ready": str(folder / "ready")}
+        server = {"segment": SEGMENT, "short": SHORT, "records": setting.records}
+        server["initial_window"] = None if setting.initial_window == 10 else setting.initial_window
+        client: dict[str, Any] = {"replies": [one.segments for one in wanted], "every": every_s}
+        client |= {"quick": setting.quick, "linger": 4 * setting.rtt_ms / 1e3 + 0.1}
+        for file, settings in (("server", server), ("client", client)):
+            (folder / file).write_text(json.dumps(settings | common), encoding="utf-8")
+        (folder / "link").write_text(json.dumps(_link(setting, wanted, folder)), encoding="utf-8")
+        command = [sys.executable, str(HERE / "_linux_live.py"), str(folder / "link")]
+        command += [str(int(setting.sack))]
+        offset_s = time.time() - time.monotonic()
+        subprocess.run(command, check=True, timeout=600 + every_s * len(wanted))
+        offset_s = (offset_s + time.time() - time.monotonic()) / 2
+        return _read(folder / "pcapng", setting, wanted, offset_s)
+
+
+def _link(setting: Setting, wanted: Sequence[Losses], folder: Path) -> list[str]:
+    server, client = (
+        [sys.executable, str(HERE / f"_linux_{who}.py"), str(folder / who)]
+        for who in ("server", "client")
+    )
+    link = [sys.executable, "-m", "tcpsf", "link", "-q", "--delay", f"{setting.rtt_ms / 2}ms"]
+    # A mask more, which no connection uses, makes a list even of a single mask.
+    link += ["--down-loss-mask", ";".join([*(one.data for one in wanted), "0"])]
+    link += ["--up-loss-mask-all", ";".join([*(one.acks for one in wanted), "0"])]
+    link += ["--no-offload", "--pcap", str(folder / "pcapng"), "--pcap-at", "both"]
+    link += ["--pcap-bytes", "120B", "--outside", " ".join(server), "--", *client]
+    return link
+
+
+def _read(
+    capture: Path, setting: Setting, wanted: Sequence[Losses], offset_s: float
+) -> list[Reply]:
+    """Read the replies. The n-th connection to send something has the n-th mask."""
+    by_ports: dict[tuple[int, ...], list[Packet]] = {}
+    for packet in packets(capture):
+        ports = tuple(sorted((packet.source[1], packet.destination[1])))
+        by_ports.setdefault(ports, []).append(packet)
+    flows = list(by_ports.values())
+    data = [[one for one in flow if one.length > 0] for flow in flows]
+    order = sorted((i for i, sent in enumerate(data) if sent), key=lambda i: data[i][0].sent_s)
+    found = []
+    for number, index in enumerate(order[: len(wanted)]):
+        flow, sent = flows[index], data[index]
+        losses = Losses(sent[0].source[1] - PORT, wanted[number].data, wanted[index].acks)
+        begin = sent[0].sent_s
+        first = next(one.seq for one in flow if one.flags & SYN and one.source == sent[0].source)
+        delays = _delays(flow, sent[0].source)
+        medians = {side: statistics.median(each) for side, each in delays.items()}
+        half = setting.rtt_ms / 2e3
+        found.append(
+            Reply(
+                losses=losses,
+                sent=losses.compared(
+                    [
+                        Sent(one.sent_s - begin, (one.seq - first) % 2**32, one.length)
+                        for one in sent
+                    ],
+                    _done_s(sent) - begin,
+                ),
+                phase_s=(begin - offset_s + ticks_ahead() * JIFFY_S) % WHEEL_S,
+                down_s=medians["down"],
+                up_s=medians["up"] + _turnaround_s(flow),
+                error_s=max(abs(one - medians[side]) for side in delays for one in delays[side]),
+                nominal_error_s=max(abs(one - half) for each in delays.values() for one in each),
+            )
+        )
+    return found
+
+
+def _delays(flow: Sequence[Packet], server: tuple[str, int]) -> dict[str, list[float]]:
+    """Return the delays of both directions in seconds."""
+    found: dict[str, list[float]] = {"down": [], "up": []}
+    for one in flow:
+        if one.delay_s is not None:
+            found["down" if one.source == server else "up"].append(one.delay_s)
+    return found
+
+
+def _done_s(sent: Sequence[Packet]) -> float:
+    """Time at which the last of the data arrived first."""
+    arrived: dict[int, float] = {}
+    for one in sent:
+        if one.delay_s is not None:
+            arrived.setdefault(one.seq, one.sent_s + one.delay_s)
+    return max(arrived.values())
+
+
+def _turnaround_s(flow: Sequence[Packet]) -> float:
+    """Time that the client took to answer the SYN of the server, in seconds."""
+    answered = next(one for one in flow if one.flags & SYN and one.flags & ACK)
+    arrived = answered.sent_s + (answered.delay_s or 0.0)
+    return min(
+        one.sent_s - arrived
+        for one in flow
+        if one.source == answered.destination and one.sent_s > arrived
+    )
+
+
+_TICKS: list[int] = []
+
+
+def ticks_ahead() -> int:
+    """Number by which the kernel's count of ticks exceeds its monotonic clock in jiffies.
+
+    The kernel prints the clock before the count, so the least of several readings is right.
+    """
+
+    def reading() -> int:
+        text = Path("/proc/timer_list").read_text(encoding="utf-8")
+        jiffies = int(re.findall(r"^jiffies: (\d+)$", text, re.MULTILINE)[0])
+        now_ns = int(re.findall(r"^now at (\d+) nsecs$", text, re.MULTILINE)[0])
+        return jiffies - now_ns // round(JIFFY_S * 1e9)
+
+    if not _TICKS:
+        _TICKS.append(min(reading() for _ in range(50)))
+    return _TICKS[0]
+
+
+def main(link: Path, sack: str) -> None:
+    """Run a link in a new network namespace."""
+    from tcpsf.live.network import die_with_parent, enter
+
+    die_with_parent()
+    enter()
+    for name, value in (("tcp_sack", sack), ("tcp_no_metrics_save", "1")):
+        Path(f"/proc/sys/net/ipv4/{name}").write_text(value, encoding="ascii")
+    command = json.loads(link.read_text(encoding="utf-8"))
+    os.execv(command[0], command)  # noqa: S606
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])

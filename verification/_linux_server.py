@@ -1,0 +1,66 @@
+"""Server of the kernel's TCP for `linux_cells`: port 9000 + N sends a reply of N segments.
+
+    python _linux_server.py SETTINGS
+
+It runs at the outside end of `tcpsf link`. SETTINGS is a JSON file with these keys: `segment`, the
+bytes of a full segment; `short`, the bytes by which the last segment is shorter. `records` are the
+bytes of a record that ends a segment, or null, and `initial_window` is a number of segments, or
+null. `ready` is a file that the server makes when it accepts connections.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+from tcpsf.live.network import set_initial_window
+
+PORT = 9000
+MOST = 40
+"""Largest number of segments of a reply."""
+
+
+def main() -> None:
+    """Serve until the link ends the program."""
+    settings = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    if settings["initial_window"] is not None:
+        ends = os.environ["TCPSF_LINK_OUTSIDE"], os.environ["TCPSF_LINK_INSIDE"]
+        set_initial_window(*ends, settings["initial_window"])
+    waiting = selectors.DefaultSelector()
+    for segments in range(1, MOST + 1):
+        listener = socket.create_server(("0.0.0.0", PORT + segments), backlog=512)  # noqa: S104
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+        waiting.register(listener, selectors.EVENT_READ, segments)
+    Path(settings["ready"]).touch()
+    while True:
+        for key, _ in waiting.select():
+            if key.data is None:
+                waiting.unregister(key.fileobj)
+                key.fileobj.close()  # type: ignore[union-attr]
+                continue
+            connection, _address = key.fileobj.accept()  # type: ignore[union-attr]
+            reply(connection, key.data, settings)
+            waiting.register(connection, selectors.EVENT_READ)
+
+
+def reply(connection: socket.socket, segments: int, settings: dict[str, Any]) -> None:
+    """Send a reply of ``segments`` segments. The last one has the FIN."""
+    size = segments * settings["segment"] - settings["short"]
+    # The cork keeps the last segment until the FIN joins it.
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+    record = settings["records"]
+    if record is None:
+        connection.sendall(b"x" * size)
+    else:
+        for begin in range(0, size, record):
+            connection.sendmsg([b"x" * min(record, size - begin)], [], socket.MSG_EOR)
+    connection.shutdown(socket.SHUT_WR)
+
+
+if __name__ == "__main__":
+    main()

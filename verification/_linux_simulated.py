@@ -1,0 +1,225 @@
+"""The replies of `_linux_live`, simulated, and the comparison of both sides."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+from _linux_live import JIFFY_S, SEGMENT, SHORT, WHEEL_S, Losses, Reply, Sent, Setting
+
+import tcpsf
+
+DRAWS: Final = 40
+"""Simulations with random delays for a reply that may depend on them."""
+
+
+RTO_S: Final = 0.2
+"""Smallest time by which a timeout exceeds the round-trip time."""
+MOST_TICKS: Final = 2
+"""Largest number of late ticks in a reply."""
+NOISE_S: Final = 20e-6
+"""Deviations of the delay that the capture does not show, in seconds."""
+RESOLUTION_S: Final = 0.0001
+"""Time between an event in the kernel and its time in the capture, in seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noise:
+    """Random deviations of a delay, which change at regular times."""
+
+    most_s: float
+    begin_s: float
+    end_s: float
+    step_s: float
+    draw: random.Random
+
+
+def simulated(
+    reply: Reply, setting: Setting, *, ticks: int = 0, noise_s: float = 0.0, seed: int = 1
+) -> list[Sent]:
+    """Simulate a reply with the same losses.
+
+    Its first data segment has the same phase in the ticks, and the link has the medians of the
+    measured delays. It begins ``ticks`` ticks later than in the kernel. With ``noise_s``, the delay
+    of each direction deviates by a uniform random time of at most that, which changes several times
+    in a round trip.
+    """
+    start = (reply.phase_s + ticks * JIFFY_S - reply.down_s - 2 * reply.up_s) % WHEEL_S
+    draw = random.Random(f"{reply.losses} {seed}")  # noqa: S311 (no secret)
+    tcp: dict[str, Any] = {"profile": "linux-6.18", "sack": setting.sack}
+    tcp["interactive"] = not setting.quick
+    workload: dict[str, Any] = {
+        "name": "one",
+        "kind": "transfers",
+        "from": "server",
+        "to": "client",
+    }
+    workload |= {"sizes": [reply.losses.segments * SEGMENT - SHORT], "start": _nanos(start)}
+    workload |= {"sender": f"cubic+rack+tlp+prr / full / iw={setting.initial_window}"}
+    workload |= {"handshake": True, "opener": "receiver"}
+    if setting.records is not None:
+        workload["records"] = [setting.records]
+
+    noise = Noise(
+        most_s=noise_s,
+        begin_s=start,
+        end_s=start + reply.sent[-1].time_s + 6 * setting.rtt_ms / 1e3,
+        step_s=max(0.001, setting.rtt_ms / 8e3),
+        draw=draw,
+    )
+    scenario = tcpsf.Scenario.from_dict(
+        {
+            "name": "one",
+            "duration": f"{start + 120:.0f}s",
+            "trace": ["one"],
+            "tcp": tcp,
+            "link": [
+                _link(
+                    "down", ("server", "client"), reply.down_s, {"drops": reply.losses.data}, noise
+                ),
+                _link(
+                    "up",
+                    ("client", "server"),
+                    reply.up_s,
+                    {"drops": reply.losses.acks, "all_packets": True},
+                    noise,
+                ),
+            ],
+            "workload": [workload],
+        }
+    )
+    return _data(tcpsf.run(scenario, seed=seed).packets, reply.losses)
+
+
+def _link(
+    name: str, ends: tuple[str, str], delay_s: float, loss: dict[str, Any], noise: Noise
+) -> dict[str, Any]:
+    """Return a link of the scenario."""
+    found: dict[str, Any] = {"name": name, "from": ends[0], "to": ends[1]}
+    found |= {"delay": _nanos(delay_s), "loss": {"kind": "mask"} | loss}
+    if name == "up":
+        # Two acknowledgments never arrive at the same time, as in the kernel.
+        found["rate"] = "10gbit"
+    if noise.most_s:
+        at, changes = noise.begin_s, []
+        while at < noise.end_s:
+            delay = delay_s + noise.draw.uniform(-noise.most_s, noise.most_s)
+            changes.append({"at": _nanos(at), "delay": _nanos(delay)})
+            at += noise.step_s
+        found["delay_changes"] = changes
+    return found
+
+
+def _data(packets: pl.DataFrame, losses: Losses) -> list[Sent]:
+    """Return the data segments that are compared."""
+    packets = packets.filter(
+        (pl.col("from").cast(pl.String) == "sender") & (pl.col("payload_bytes") > 0)
+    ).with_columns(pl.col("event").cast(pl.String))
+    arrived = packets.filter(pl.col("event") == "arrived")
+    done = arrived.group_by("seq").agg(pl.col("time_s").min())["time_s"].max()
+    assert isinstance(done, float)  # noqa: S101 (every reply arrives)
+    data = packets.filter(pl.col("event") == "sent")
+    rows = list(data.select("time_s", "seq", "payload_bytes").iter_rows())
+    sent = [Sent(time_s - rows[0][0], seq, length) for time_s, seq, length in rows]
+    return losses.compared(sent, done - rows[0][0])
+
+
+def _nanos(seconds: float) -> str:
+    return f"{max(0.0, seconds) * 1e9:.0f}ns"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Comparison of a reply."""
+
+    reply: Reply
+    ours: list[Sent]
+    kind: str
+    """`equal`, `late tick`, `by jitter` or `different`."""
+    share: float | None = None
+    """For `by jitter`: share of the simulations with random delays that send the same."""
+
+
+def agree(kernel: Sequence[Sent], ours: Sequence[Sent], tolerance_s: float) -> str:
+    """Compare both sides.
+
+    Returns `equal`, `late tick` if each interval is equal but not each time, or `different`.
+    """
+    if [(one.seq, one.length) for one in kernel] != [(one.seq, one.length) for one in ours]:
+        return "different"
+    apart = [a.time_s - b.time_s for a, b in zip(kernel, ours, strict=True)]
+    if max(map(abs, apart)) <= tolerance_s:
+        return "equal"
+    steps = [after - before for before, after in itertools.pairwise(apart)]
+    return "late tick" if max(map(abs, steps)) <= tolerance_s else "different"
+
+
+def judged(reply: Reply, setting: Setting) -> Verdict:
+    """Compare a reply of the kernel with the simulated one.
+
+    A timer of the kernel that expires a tick late may move the next one to another slot of the
+    timer wheel. If both sides differ, the simulation therefore starts up to two ticks later. If
+    that does not help, the reply is simulated with random deviations of the delay up to the
+    measured ones. The kernel's reply is then right if some of these simulations equal it.
+    """
+    tolerance = JIFFY_S + 2 * reply.error_s + RESOLUTION_S
+    ours = simulated(reply, setting)
+    kind = agree(reply.sent, ours, tolerance)
+    if kind != "different":
+        return Verdict(reply=reply, ours=ours, kind=kind)
+    for ticks in range(1, MOST_TICKS + 1):
+        later = simulated(reply, setting, ticks=ticks)
+        if agree(reply.sent, later, tolerance) != "different":
+            return Verdict(reply=reply, ours=ours, kind="late tick")
+    noise = max(reply.error_s, NOISE_S)
+    equal = 0
+    for seed in range(DRAWS):
+        ticks = seed % (MOST_TICKS + 1)
+        drawn = simulated(reply, setting, ticks=ticks, noise_s=noise, seed=seed + 1)
+        equal += agree(reply.sent, drawn, tolerance) != "different"
+    if not equal:
+        return Verdict(reply=reply, ours=ours, kind="different")
+    return Verdict(reply=reply, ours=ours, kind="by jitter", share=equal / DRAWS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proportion:
+    """How often a reply waits for the retransmission timeout, because RACK takes no sample."""
+
+    setting: Setting
+    losses: Losses
+    count: int
+    kernel: float
+    ours: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether both shares agree within three standard deviations of their difference."""
+        mean = (self.kernel + self.ours) / 2
+        deviation = math.sqrt(mean * (1 - mean) * 2 / self.count)
+        return abs(self.kernel - self.ours) <= 3 * max(deviation, 0.5 / self.count)
+
+
+def proportion(replies: Sequence[Reply], setting: Setting) -> Proportion:
+    """Compare how often replies with the same losses wait for the timeout."""
+    usual = simulated(replies[0], setting)[-1].time_s
+
+    def waits(sent: Sequence[Sent]) -> bool:
+        return sent[-1].time_s > usual + RTO_S / 2
+
+    drawn = (
+        simulated(reply, setting, noise_s=max(reply.error_s, NOISE_S), seed=seed)
+        for seed, reply in enumerate(replies)
+    )
+    return Proportion(
+        setting=setting,
+        losses=replies[0].losses,
+        count=len(replies),
+        kernel=sum(waits(reply.sent) for reply in replies) / len(replies),
+        ours=sum(map(waits, drawn)) / len(replies),
+    )
