@@ -205,12 +205,11 @@ proptest! {
             mss: Mss::new(1440).filter(|_| syn),
             window_scale: syn.then_some(WindowScale::clamped(7)),
             sack_permitted: syn,
-            santa_cruz_permitted: false,
-            is_compact: false,
             timestamps: Some(Timestamps { val, ecr }),
             reports: if syn { Report::None.into() } else {
                 blocks.iter().filter_map(|&(start, len)| SeqRange::new(SeqNum::new(start), SeqNum::new(start) + len)).collect()
             },
+            ..Options::default()
         };
         let segment = Segment {
             seq: SeqNum::new(seq),
