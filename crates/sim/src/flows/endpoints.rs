@@ -136,7 +136,7 @@ fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
         santa_cruz: sender.wants_santa_cruz(),
         ecn: tcp.ecn,
         nagle: tcp.nagle,
-        // A simulated flow has all its data from the start and never idles.
+        // A simulated flow never idles. Congestion window validation of Linux has the same switch.
         restart_after_idle: tcp.profile.is_linux(),
         // A simulated flow never aborts: its duration is the result.
         max_timeouts: u8::MAX,
