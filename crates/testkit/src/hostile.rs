@@ -11,6 +11,9 @@ use wire::{
     Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow, WindowScale,
 };
 
+/// Longest payload of a hostile segment, in bytes. Receive offload joins segments beyond 64 KiB.
+pub const LONGEST_PAYLOAD: u32 = 70_000;
+
 /// Maximum number of segments in response to one input.
 const MAX_AT_ONCE: u32 = 3_000;
 
@@ -350,7 +353,7 @@ impl Victim {
         // out-of-order ranges (4 kB), and as many pieces of out-of-order data: 20 kB for their
         // descriptors, and at least 32 bytes for each.
         // Linux takes one segment beyond the window.
-        let beyond = if config.receiver == Receiving::Rfc { 0 } else { u32::from(u16::MAX) };
+        let beyond = if config.receiver == Receiving::Rfc { 0 } else { LONGEST_PAYLOAD };
         let receive_buffer = config.receive_buffer.saturating_add(beyond);
         let buffers = 2 * (receive_buffer as usize + config.send_buffer as usize);
         let most = buffers + 2 * 64 * self.segments + 40_000;

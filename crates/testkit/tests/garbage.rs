@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use tcp::{IcmpError, KeepAlive, Timeouts};
 use testkit::generate::{cases, tcp};
-use testkit::hostile::{Claim, Garbage, Number, Start, Stimulus, Victim};
+use testkit::hostile::{Claim, Garbage, LONGEST_PAYLOAD, Number, Start, Stimulus, Victim};
 use units::Duration;
 use wire::{Control, Ecn, Flags};
 
@@ -35,7 +35,7 @@ prop_compose! {
             Control::Syn, Control::Fin, Control::Fin, Control::Rst,
         ]),
         window in prop_oneof![Just(0u16), 0..2000u16, any::<u16>()],
-        payload_len in prop_oneof![3 => Just(0u32), 2 => 0..1500u32, 1 => 0..70_000u32],
+        payload_len in prop_oneof![3 => Just(0u32), 2 => 0..1500u32, 1 => 0..=LONGEST_PAYLOAD],
         sack in prop::collection::vec((number(), 1..3000u32), 0..4),
         timestamps in prop::option::of(prop_oneof![any::<(u32, u32)>(), (0..50u32, 0..50u32)]),
         mss in prop::option::of(1..=u16::MAX),
