@@ -175,11 +175,22 @@ def test_bad_files(tcpsf: Command, study_file: Path, text: str, message: str) ->
 
 
 @pytest.mark.parametrize(
-    "name", ["framing-by-loss", "initial-window", "buffer-size", "remedies", "remedies-congestion"]
+    ("name", "duration"),
+    [
+        ("framing-by-loss", "12s"),
+        ("initial-window", "12s"),
+        ("buffer-size", "12s"),
+        # A 99th percentile needs 2500 replies of each size.
+        ("remedies", "70s"),
+        ("remedies-congestion", "650s"),
+    ],
 )
-def test_example_studies_at_small_scale(tcpsf: Command, name: str, tmp_path: Path) -> None:
+def test_example_studies_at_small_scale(
+    tcpsf: Command, name: str, duration: str, tmp_path: Path
+) -> None:
     study = REPOSITORY / "docs" / "examples" / f"{name}.toml"
-    words = ("--store", tmp_path, "--runs", "2", "--set", "duration=12s", "--set", "warm_up=2s")
+    settings = ("--set", f"duration={duration}", "--set", "warm_up=2s")
+    words = ("--store", tmp_path, "--runs", "2", *settings)
     answer = tcpsf("sweep", "run", study, *words)
     assert (answer.status, "error" in answer.err) == (0, False)
     assert "ranges from" in answer.out
