@@ -48,9 +48,13 @@ def test_the_outline_keeps_the_extremes_of_each_column(
     found = corners(path)
     assert len(found) <= 4 * 21 + 4 * sum(value is None for value in values)
     columns: dict[int, list[float]] = {}
-    for place, value in zip(x, values, strict=True):
-        if value is not None:
-            columns.setdefault(int(place * 20), []).append(round(HEIGHT * (1 - value / 100), 1))
+    for place, before, value in zip(x, [None, *values[:-1]], values, strict=True):
+        # A step reaches from its value to the next one.
+        reaching = [before] if style == "step" and value is not None else []
+        for each in (value, *reaching):
+            if each is not None:
+                heights = columns.setdefault(int(place * 20), [])
+                heights.append(round(HEIGHT * (1 - each / 100), 1))
     for number, heights in columns.items():
         drawn = [y for place, y in found if abs(place - number) < 1.06]
         assert min(heights) >= min(drawn) - 0.11

@@ -229,32 +229,6 @@ def test_columns_are_documented(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".*"))
 
 
-def test_remedies_on_the_wire(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(content := bytes(range(250)) * 12)
-    senders = [
-        "linux / full",
-        "linux / tail(n=4)",
-        "linux / tiny-tail+dup-tail",
-        "reno+sack / dup-tail(delay=1ms)+rto-min(ms=20) / iw=10",
-    ]
-    rows = tmp_path / "rows.jsonl"
-    options = [word for sender in senders for word in ("--sender", sender)]
-    with running("serve", str(tmp_path), "--records", str(rows), *options) as host:
-        for _ in senders:
-            assert fetched(f"{host.begun['urls'][0]}file") == content
-        host.stop()
-    frame = pl.read_ndjson(rows)
-    assert frame["retransmitted_segments"].to_list() == [0] * 4
-    assert len(set(frame["sent_bytes"])) == 1
-    full, tail, tiny, _ = (
-        sent - copied
-        for sent, copied in zip(frame["segments"], frame["copied_segments"], strict=True)
-    )
-    assert (tail - full, tiny - full) == (3, 1)
-    # A copy with a delay is dropped if its data is acknowledged before.
-    assert frame["copied_segments"].to_list()[:3] == [0, 0, 1]
-
-
 class _Hello(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         body = b"hello " * 50_000

@@ -19,6 +19,9 @@ from tcpsf import text
 NONE = "none"
 """Label of the sender without a remedy."""
 
+WORTHWHILE = 5.0
+"""Smallest decrease of the 99th percentile, in percent, for which a remedy is chosen."""
+
 Row = Mapping[str, Any]
 
 INTRODUCTION = """\
@@ -33,8 +36,9 @@ replies with the same arrivals and the same random numbers.
 
 A change is in percent of the value without a remedy. **Bold** changes are significant: their p-values,
 adjusted for all comparisons of the study (Holm), are below 5 %. The column *choice* has the remedy with
-the largest significant decrease of the 99th percentile whose mean does not increase significantly. It
-has `none` if there is no such remedy. A percentile is shown if at least 25 replies exceed it.
+the largest significant decrease of the 99th percentile whose mean does not increase significantly. The
+decrease is at least 5 %, because each remedy has a cost. Otherwise the column has `none`. A percentile
+is shown if at least 25 replies exceed it.
 """
 
 
@@ -120,7 +124,7 @@ def _change(row: Row) -> str:
     percent = row["percent_value"]
     if percent is None:
         return "–"
-    shown = f"{'+' if percent > 0 else ''}{text.plain(percent, 0)} %"
+    shown = f"{'+' if percent > 0 else ''}{text.plain(percent, 0 if abs(percent) >= 1 else 1)} %"
     return f"**{shown}**" if row["significant"] else shown
 
 
@@ -136,6 +140,7 @@ def _choice(results: Results, position: Mapping[str, Any]) -> str:
         for name, row in tails.items()
         if name != NONE
         and _significant(row, rises=False)
+        and row["percent_value"] <= -WORTHWHILE
         and not _significant(means[name], rises=True)
     }
     return min(helpful, key=helpful.__getitem__) if helpful else NONE
