@@ -31,7 +31,7 @@ impl Connection {
         let window = segment.window.bytes(self.negotiated.send_scale);
         let advances = ack.after(self.snd.una);
         let window_changed = self.take_window(segment, ack, window);
-        let is_of_copy = !advances && self.is_of_copy(segment, ack, window_changed);
+        let is_of_copy = !advances && self.is_of_copy(segment, ack, window_changed, now);
         let reports = &segment.options.reports;
         let newly_sacked = if reports.is_none() {
             0

@@ -19,7 +19,7 @@ impl Connection {
         let window = segment.window.bytes(self.negotiated.send_scale);
         let updates_window = self.snd.takes_window_of_packets(segment.seq, ack, window);
         let stamp = segment.options.timestamps.filter(|_| self.negotiated.timestamps);
-        let acknowledges_copy = self.is_of_copy(segment, ack, updates_window);
+        let acknowledges_copy = self.is_of_copy(segment, ack, updates_window, now);
         let arrival = AckArrival {
             ack,
             reports: segment.options.reports,

@@ -29,15 +29,17 @@ pub(crate) struct TailCopies {
     delay: Duration,
     /// Segments to send at these times, in order of time.
     waiting: VecDeque<(Instant, Segment)>,
-    /// Copies sent that no DSACK has reported, oldest first.
-    unreported: VecDeque<SeqRange>,
+    /// Copies sent that no acknowledgment has reported, with the times at which they left, oldest
+    /// first.
+    unreported: VecDeque<(Instant, SeqRange)>,
     /// Number of copies sent, and of their payload bytes.
     sent: (u32, u64),
 }
 
 impl TailCopies {
-    /// Number of copies that are remembered for their DSACKs. A round trip has few ends of writes.
-    const REMEMBERED: usize = 16;
+    /// Largest number of copies that are remembered for their reports. A bound on the memory: the
+    /// congestion window of a connection whose writes are all short may admit more in a round trip.
+    const REMEMBERED: usize = 1024;
 
     /// Creates the state if the sender copies tails. A peer that reports transmissions by their
     /// number (TCP Santa Cruz) could not tell a copy from its original.
@@ -72,7 +74,8 @@ impl TailCopies {
             if self.unreported.len() == Self::REMEMBERED {
                 self.unreported.pop_front();
             }
-            self.unreported.extend(SeqRange::new(segment.seq, segment.seq_end()));
+            let range = SeqRange::new(segment.seq, segment.seq_end());
+            self.unreported.extend(range.map(|range| (now, range)));
             return Some(segment);
         }
         None
@@ -91,6 +94,12 @@ impl TailCopies {
     /// Drops the copies that wait, because a segment is retransmitted.
     pub(crate) fn drop_waiting(&mut self) {
         self.waiting.clear();
+    }
+
+    /// Forgets copies whose reports are overdue: they left more than `rto` ago. The report was lost,
+    /// or was also a window update.
+    pub(crate) fn forget_overdue(&mut self, now: Instant, rto: Duration) {
+        while self.unreported.pop_front_if(|(left, _)| *left + rto < now).is_some() {}
     }
 
     /// Returns whether the first SACK block is the DSACK of a copy (RFC 2883 §4). Each copy has
@@ -113,7 +122,7 @@ impl TailCopies {
     }
 
     fn take_reported(&mut self, is_reported: impl Fn(SeqRange) -> bool) -> bool {
-        let copy = self.unreported.iter().position(|&copy| is_reported(copy));
+        let copy = self.unreported.iter().position(|&(_, copy)| is_reported(copy));
         copy.and_then(|index| self.unreported.remove(index)).is_some()
     }
 
@@ -126,7 +135,7 @@ impl TailCopies {
     pub(super) fn memory(&self) -> usize {
         size_of::<Self>()
             + self.waiting.capacity() * size_of::<(Instant, Segment)>()
-            + self.unreported.capacity() * size_of::<SeqRange>()
+            + self.unreported.capacity() * size_of::<(Instant, SeqRange)>()
     }
 }
 
@@ -216,5 +225,18 @@ mod tests {
         copies.take_due(SeqNum::new(1), at(0)).unwrap();
         let seen = [101, 201, 201].map(|ack| copies.take_duplicate(SeqNum::new(ack)));
         assert_eq!(seen, [false, true, false]);
+    }
+
+    /// Every copy of a round trip is remembered, and none for longer than a timeout.
+    #[test]
+    fn overdue_reports_are_forgotten() {
+        let mut copies = copies(Duration::ZERO);
+        for number in 0..40 {
+            copies.schedule(&segment(101 + number, 1), SeqNum::new(1), at(u64::from(number)));
+            copies.take_due(SeqNum::new(1), at(u64::from(number))).unwrap();
+        }
+        copies.forget_overdue(at(100), Duration::from_millis(80));
+        let reported = (0..40).filter(|_| copies.take_duplicate(SeqNum::new(201))).count();
+        assert_eq!(reported, 20, "those that left from 20 ms on");
     }
 }
