@@ -40,6 +40,9 @@ pub(in crate::receive) struct Window {
 impl Window {
     /// Share of payload that Linux assumes before the first segment: one half.
     const RATIO: u32 = 128;
+    /// Least bound of the window, half of `SOCK_MIN_RCVBUF` (`tcp_set_window_clamp`). Without it a
+    /// small buffer that holds segments with much overhead would never open its window again.
+    const LEAST_CLAMP: u32 = 1152;
 
     /// Window of a SYN in bytes: whole segments of `mss` bytes in the buffer.
     pub(super) fn initial(buffer: u32, mss: u32) -> u32 {
@@ -128,7 +131,7 @@ impl Window {
         if ratio != self.ratio {
             self.ratio = ratio;
             let before = self.clamp;
-            self.clamp = self.full();
+            self.clamp = self.full().max(Self::LEAST_CLAMP);
             if moves_threshold && self.clamp < before {
                 self.threshold = self.threshold.min(self.clamp);
             } else if moves_threshold {
@@ -222,7 +225,7 @@ impl Window {
             let wanted = u32::try_from(wanted).unwrap_or(u32::MAX).min(self.max_buffer);
             if wanted > self.buffer {
                 self.buffer = wanted;
-                self.clamp = self.full();
+                self.clamp = self.full().max(Self::LEAST_CLAMP);
             }
             self.read = read;
         }
