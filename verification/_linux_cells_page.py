@@ -40,7 +40,7 @@ def page(rows: Iterable[Row], late: float, shares: Iterable[Proportion]) -> str:
     ``late`` is the share of the kernel's timers that expire a tick late without TCP.
     """
     rows = list(rows)
-    lines = [HEAD, f"Kernel: Linux {os.uname().release.partition("-")[0]}.", ""]
+    lines = [HEAD, f"Kernel: Linux {os.uname().release.partition('-')[0]}.", ""]
     lines += [
         f"Of the kernel's timers without TCP, {late:.0%} expired a tick late in this run.",
         "",

@@ -96,8 +96,8 @@ impl TailCopies {
         self.waiting.clear();
     }
 
-    /// Forgets copies whose reports are overdue: they left more than `rto` ago. The report was lost,
-    /// or was also a window update.
+    /// Forgets copies whose reports are overdue: they left more than `rto` ago. The report was
+    /// lost, or was also a window update.
     pub(crate) fn forget_overdue(&mut self, now: Instant, rto: Duration) {
         while self.unreported.pop_front_if(|(left, _)| *left + rto < now).is_some() {}
     }
