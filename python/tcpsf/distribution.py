@@ -18,6 +18,9 @@ from tcpsf.sums import Sums
 EXACT = 100_000
 """Maximum number of values that are kept individually: 0.8 MB."""
 
+MANY = 2_000
+"""Number of values for which it pays to load NumPy."""
+
 BIN = math.log(1.005)
 """Width of a histogram's bin on the logarithmic axis."""
 
@@ -65,16 +68,11 @@ class Distribution:
 
     @classmethod
     def merged(cls, parts: Iterable[Distribution]) -> Distribution:
-        """Return the values of several distributions, in ascending order.
-
-        Sorting ordered parts takes less time than sorting all values.
-        """
+        """Return the values of several distributions, in ascending order."""
         found = cls()
         for part in parts:
-            found._values.extend(part.ordered())
-            found._bins.update(part._bins)  # noqa: SLF001 (of the same class)
-        found._values = array("q", sorted(found._values))
-        found._keep_small()
+            found.update(part)
+        found._values = _sorted(found._values)
         return found
 
     def _keep_small(self) -> None:
@@ -86,7 +84,7 @@ class Distribution:
     def ordered(self) -> Sequence[int]:
         """Return the values in ascending order; empty if the values are not kept."""
         if self._ordered is None:
-            self._ordered = array("q", sorted(self._values))
+            self._ordered = _sorted(self._values)
         return self._ordered
 
     def quantile(self, share: float) -> float | None:
@@ -139,6 +137,17 @@ class Distribution:
         found._bins.update(dict(data["bins"]))
         found._keep_small()
         return found
+
+
+def _sorted(values: array[int]) -> array[int]:
+    """Return the values in ascending order. NumPy sorts many values ten times as fast."""
+    if len(values) < MANY:
+        return array("q", sorted(values))
+    import numpy as np
+
+    found = array("q")
+    found.frombytes(np.sort(np.frombuffer(values, np.int64)).tobytes())
+    return found
 
 
 class RunTimes:
