@@ -2,7 +2,7 @@
 
 The program writes ``docs/reference/remedies.md`` from the results of two studies. ``LOSS`` is the
 folder of ``tcpsf sweep docs/examples/remedies.toml --out LOSS``, and ``CONGESTION`` that of
-``remedies-congestion.toml``.
+``remedies-congestion.toml``. The figure ``docs/img/remedies.svg`` is ``LOSS/p99.svg``.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ and `docs/examples/remedies-congestion.toml`. -->
 This page shows what each remedy changes for today's Linux sender ([`linux`](senders.md)), by the law
 of loss, the size of the reply and the round-trip time. The values are simulated. Every cell compares
 replies with the same arrivals and the same random numbers.
+
+![99th percentile of the completion time by flow size and remedy, with loss per packet, per byte and in bursts](../img/remedies.svg)
 
 A change is in percent of the value without a remedy. **Bold** changes are significant: their p-values,
 adjusted for all comparisons of the study (Holm), are below 5 %. The column *choice* has the remedy with
