@@ -34,7 +34,7 @@ This page shows what each remedy changes for today's Linux sender ([`linux`](sen
 of loss, the size of the reply and the round-trip time. The values are simulated. Every cell compares
 replies with the same arrivals and the same random numbers.
 
-![99th percentile of the completion time by flow size and remedy, with loss per packet, per byte and in bursts](../img/remedies.svg)
+![99th percentile of the completion time by flow size, for each remedy and law of loss](../img/remedies.svg)
 
 A change is in percent of the value without a remedy. **Bold** changes are significant: their p-values,
 adjusted for all comparisons of the study (Holm), are below 5 %. The column *choice* has the remedy with
