@@ -29,9 +29,9 @@ impl Connection {
         changes_window: bool,
         now: Instant,
     ) -> bool {
-        let (una, rto) = (self.snd.una, self.rto());
+        let (una, limit) = (self.snd.una, self.rto() * 2);
         let Some(copies) = self.snd.special.copies_mut() else { return false };
-        copies.forget_overdue(now, rto);
+        copies.forget_overdue(now, limit);
         let reports = &segment.options.reports;
         if !reports.is_none() {
             return copies.take_report(ack, &reports.sack_blocks());

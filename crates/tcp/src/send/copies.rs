@@ -96,10 +96,10 @@ impl TailCopies {
         self.waiting.clear();
     }
 
-    /// Forgets copies whose reports are overdue: they left more than `rto` ago. The report was
+    /// Forgets copies whose reports are overdue: they left more than `limit` ago. The report was
     /// lost, or was also a window update.
-    pub(crate) fn forget_overdue(&mut self, now: Instant, rto: Duration) {
-        while self.unreported.pop_front_if(|(left, _)| *left + rto < now).is_some() {}
+    pub(crate) fn forget_overdue(&mut self, now: Instant, limit: Duration) {
+        while self.unreported.pop_front_if(|(left, _)| *left + limit < now).is_some() {}
     }
 
     /// Returns whether the first SACK block is the DSACK of a copy (RFC 2883 §4). Each copy has
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(seen, [false, true, false]);
     }
 
-    /// Every copy of a round trip is remembered, and none for longer than a timeout.
+    /// Every copy of a round trip is remembered, and none for longer than the limit.
     #[test]
     fn overdue_reports_are_forgotten() {
         let mut copies = copies(Duration::ZERO);
