@@ -1,5 +1,7 @@
 //! Segment sizes and windows whose types guarantee their ranges.
 
+use std::num::NonZeroU8;
+
 /// Maximum segment size in bytes of payload, at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mss(u16);
@@ -39,19 +41,30 @@ impl Mss {
     }
 }
 
-/// Window scale shift, 0 to 14 (RFC 7323 §2.3).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WindowScale(u8);
+/// Window scale shift, 0 to 14 (RFC 7323 §2.3). It is kept plus one, so that `Option<WindowScale>`
+/// in every segment is one byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WindowScale(NonZeroU8);
+
+impl Default for WindowScale {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
 
 impl WindowScale {
     /// No scaling.
-    pub const NONE: Self = Self(0);
+    pub const NONE: Self = Self::of(0);
     /// Maximum shift.
-    pub const MAX: Self = Self(14);
+    pub const MAX: Self = Self::of(14);
+
+    const fn of(shift: u8) -> Self {
+        Self(NonZeroU8::MIN.saturating_add(shift))
+    }
 
     /// RFC 7323 §2.3: a shift above 14 is replaced by 14.
     pub const fn clamped(shift: u8) -> Self {
-        if shift > 14 { Self::MAX } else { Self(shift) }
+        if shift > 14 { Self::MAX } else { Self::of(shift) }
     }
 
     /// Smallest shift with which a buffer of `bytes` can be advertised completely.
@@ -60,12 +73,12 @@ impl WindowScale {
         while shift < 14 && (bytes >> shift) > u16::MAX as u32 {
             shift += 1;
         }
-        Self(shift)
+        Self::of(shift)
     }
 
     /// Shift in bits.
     pub const fn shift(self) -> u8 {
-        self.0
+        self.0.get() - 1
     }
 }
 
@@ -81,7 +94,7 @@ impl UnscaledWindow {
 
     /// Largest field that advertises no more than `bytes` with `scale`.
     pub fn from_bytes(bytes: u32, scale: WindowScale) -> Self {
-        Self(u16::try_from(bytes >> scale.0).unwrap_or(u16::MAX))
+        Self(u16::try_from(bytes >> scale.shift()).unwrap_or(u16::MAX))
     }
 
     /// Value of the field.
@@ -91,7 +104,7 @@ impl UnscaledWindow {
 
     /// Window in bytes: at most 2³⁰ − 1.
     pub const fn bytes(self, scale: WindowScale) -> u32 {
-        (self.0 as u32) << scale.0
+        (self.0 as u32) << scale.shift()
     }
 }
 
