@@ -48,7 +48,11 @@ impl Connection {
             self.rcv.ack_now();
         }
         if self.config.receiver.is_linux() && self.rcv.is_linux() {
-            self.rcv.note_unacceptable(segment.seq, segment.payload_len);
+            // In TIME-WAIT Linux sends no SACK blocks.
+            if self.state != State::TimeWait {
+                let fin = u32::from(segment.control == Control::Fin);
+                self.rcv.note_unacceptable(segment.seq, segment.payload_len + fin);
+            }
         } else {
             self.rcv.note_duplicate(segment.seq, segment.payload_len);
         }

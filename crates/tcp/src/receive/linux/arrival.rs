@@ -217,14 +217,21 @@ impl Receiver {
         held.sort_by_key(|held| held.start().distance_from(self.nxt));
         let is_known = held.iter().any(|held| held.contains(fresh));
         let mut again = None;
+        let has_fin = text.fin && fresh.end() == text.end();
+        // A FIN that had arrived before belongs to the duplicate.
+        let fin_again = u32::from(has_fin && self.fin == Some(fresh.end()));
         for held in held {
             // RFC 2883 §4.1.2: the part that had arrived before.
             let start = fresh.start().latest(held.start());
-            again = joined(again, linux.dsack(start, fresh.end().earliest(held.end())));
+            let mut end = fresh.end().earliest(held.end());
+            if end == fresh.end() {
+                end += fin_again;
+            }
+            again = joined(again, linux.dsack(start, end));
         }
         let kept = self.insert_out_of_order(fresh);
         self.duplicate = again;
-        let end = fresh.end() + u32::from(text.fin && fresh.end() == text.end());
+        let end = fresh.end() + u32::from(has_fin);
         self.report(SeqRange::new(fresh.start(), end).unwrap_or(fresh), timer);
         if let Some(linux) = self.special.linux_mut()
             && !is_known
