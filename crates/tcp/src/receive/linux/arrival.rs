@@ -263,12 +263,16 @@ impl Receiver {
         linux.blocks.add(range);
     }
 
-    /// The peer's FIN has arrived before data that is missing.
+    /// The peer's FIN has arrived before data that is missing. A segment with data, which is not
+    /// `is_alone`, has been handled already.
     pub(crate) fn early_fin(&mut self, fin: SeqNum, is_alone: bool, timer: &mut Instant) {
+        if !is_alone {
+            return;
+        }
         if let Some(linux) = self.special.linux_mut() {
             linux.acks.schedule();
         }
-        if is_alone && let Some(range) = SeqRange::new(fin, fin + 1) {
+        if let Some(range) = SeqRange::new(fin, fin + 1) {
             self.report(range, timer);
         }
     }
