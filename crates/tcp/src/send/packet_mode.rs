@@ -191,6 +191,7 @@ impl Sender {
         let idle = self.board.is_empty();
         let (packets, _) = self.packet_half(now)?;
         if packets.writes.take_wrote() && idle {
+            packets.begin_write();
             // RFC 5681 §4.1. Linux asks when the application writes.
             packets.restart_if_idle(now);
         }
@@ -285,13 +286,14 @@ impl Sender {
     fn send_new(&mut self, packet: NewPacket, now: Instant) -> NewPacket {
         let was_empty = self.board.is_empty();
         let payload = packet.len - u32::from((packet.seq + packet.len).after(self.data_end));
+        let mut stamp = now;
         if let Some((packets, half)) = self.packet_half(now) {
-            packets.note_group(&half, payload);
+            stamp = packets.note_group(&half, packet.len, payload);
             if was_empty {
                 packets.on_transmit_start(now);
             }
         }
-        self.board.push(self.nxt, packet.len, now, false);
+        self.board.push(self.nxt, packet.len, stamp, false);
         self.nxt += packet.len;
         self.max = self.nxt;
         self.last_sent = now;

@@ -112,6 +112,7 @@ impl PacketSender {
         ack: &AckArrival,
     ) -> Option<Repair> {
         self.finish_burst(half);
+        self.end_write();
         self.waits_for_pacing = false;
         let before = Before {
             una: half.una,

@@ -1,11 +1,17 @@
 //! Groups of segments that Linux hands to the network device as one packet (TSO). The last segment
 //! of a group of several carries PSH, which makes receive offload deliver the group.
 
+use units::{Duration, Instant};
+
 use super::{Half, PacketSender};
 
 /// Group that is being sent.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Group {
+    /// Whether the application is writing to a connection without data in flight.
+    writing: bool,
+    /// Time of transmission that is recorded for the last segment of these writes.
+    stamp: Instant,
     /// Number of segments that follow in the group.
     left: u32,
     /// Whether the group has several segments.
@@ -14,20 +20,50 @@ pub(super) struct Group {
     began: bool,
 }
 
+impl Group {
+    /// Least time between the segments of two system calls.
+    const CALL: Duration = Duration::from_micros(1);
+}
+
 impl PacketSender {
-    /// Notes that a segment of new data with `payload` bytes is about to be sent.
-    pub(in crate::send) fn note_group(&mut self, half: &Half<'_>, payload: u32) {
-        if payload != half.smss {
-            // Shorter segments end a write or a record, or a segmenter made them.
-            self.group = Group { began: true, ..Group::default() };
-            return;
+    /// Notes that the application has written, with nothing in flight.
+    pub(in crate::send) fn begin_write(&mut self) {
+        self.group.writing = true;
+    }
+
+    /// Notes that an acknowledgment or a timer decides what is sent next.
+    pub(super) fn end_write(&mut self) {
+        self.group.writing = false;
+    }
+
+    /// Notes that a segment of new data is about to be sent: `len` sequence numbers with `payload`
+    /// bytes. Returns the time of transmission to record.
+    ///
+    /// Linux reads the clock once in a system call. What the next one sends counts as sent later,
+    /// also where a simulation sends it at the same time: RACK compares these times. The FIN is in
+    /// the last segment if `TCP_CORK` held that segment back until the socket was closed.
+    pub(in crate::send) fn note_group(
+        &mut self,
+        half: &Half<'_>,
+        len: u32,
+        payload: u32,
+    ) -> Instant {
+        // Shorter segments end a write or a record, or a segmenter made them.
+        let is_short = payload != half.smss;
+        let mut stamp = half.now;
+        if self.group.writing {
+            let begins_call = len != payload && is_short || self.writes.pushes_at(half.nxt);
+            let since = if begins_call { Group::CALL } else { Duration::ZERO };
+            stamp = stamp.max(self.group.stamp + since);
+            self.group.stamp = stamp;
         }
-        self.group.began = self.group.left == 0;
+        self.group.began = is_short || self.group.left == 0;
         if self.group.began {
-            self.group.left = self.group_size(half);
+            self.group.left = if is_short { 1 } else { self.group_size(half) };
             self.group.several = self.group.left > 1;
         }
         self.group.left -= 1;
+        stamp
     }
 
     /// Returns whether the next full-sized segment continues a group.
@@ -47,7 +83,8 @@ impl PacketSender {
 
     /// Ends a group with the burst of new data.
     pub(super) fn finish_group(&mut self) {
-        self.group = Group::default();
+        self.group.left = 0;
+        self.group.several = false;
     }
 
     /// Number of segments in the next group (`tcp_tso_autosize`, `tcp_cwnd_test`).

@@ -28,6 +28,7 @@ impl PacketSender {
         max_timeouts: u8,
     ) -> PacketExpiry {
         self.finish_burst(half);
+        self.end_write();
         if std::mem::take(&mut self.waits_for_pacing) && self.timer.deadline() > half.now {
             // Pacing lets the next packet leave.
             if half.board.next_lost().is_some() {
