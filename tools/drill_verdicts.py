@@ -26,6 +26,10 @@ CAUSES = {
         "the script expects RACK's timer after 40 ms, the others of the suite after 27 ms: a quarter of "
         "the round trip and 2 ms. Both cannot hold"
     ),
+    "shutdown-rdwr-write-queue-close": (
+        "the kernel differs from the script, too. The script sends a FIN above the congestion window; "
+        "in Linux 6.18 it waits for the window, or for the tail loss probe"
+    ),
     "gro-mss-option": (
         "the kernel differs from the script, too. The arriving packet acknowledges the initial sequence "
         "number, which is old; Linux 6.18 drops its data"

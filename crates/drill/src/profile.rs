@@ -137,6 +137,8 @@ pub struct Settings {
     pub early_retrans: u8,
     /// `recovery`: 0 switches RACK off. Not in `Config` yet.
     pub recovery: u8,
+    /// Whether Fast Open (RFC 7413) may be in force without a request by the application.
+    pub fast_open: bool,
     /// `frto`. Not in `Config` yet.
     pub frto: u8,
     /// `reordering`. Not in `Config` yet.
@@ -169,6 +171,7 @@ impl Settings {
             slow_start_after_idle: !linux,
             early_retrans: 4,
             recovery: 1,
+            fast_open: true,
             frto: 2,
             reordering: 3,
             hystart_detect: 3,

@@ -48,7 +48,7 @@ pub(super) fn check(script: &Script, options: &Options) -> Result<PlaySettings, 
     for event in &script.events {
         match &event.action {
             Action::Packet(Packet::Tcp(found)) => {
-                packet(found).map_or(Ok(()), |reason| stop(event, reason))?;
+                packet(found, &system).map_or(Ok(()), |reason| stop(event, reason))?;
             }
             Action::Packet(Packet::Icmp(found)) if found.direction == Direction::Outbound => {
                 stop(event, "ICMP errors do not leave".to_owned())?;
@@ -129,7 +129,7 @@ fn thousandths(text: &str) -> Option<u64> {
 }
 
 /// Reason for which a packet cannot be played.
-fn packet(packet: &TcpPacket) -> Option<String> {
+fn packet(packet: &TcpPacket, system: &Settings) -> Option<String> {
     if let Some(field) = &packet.foreign {
         return Some(format!("the field {field} is not played"));
     }
@@ -139,7 +139,11 @@ fn packet(packet: &TcpPacket) -> Option<String> {
     if packet.has('U') {
         return Some("urgent data is delivered in line".to_owned());
     }
+    // RFC 9293 §3.1: a TCP without Fast Open ignores its option.
+    let is_request =
+        packet.direction == Direction::Inbound && packet.has('S') && packet.ack.is_none();
     packet.options.iter().flatten().find_map(|option| match option {
+        TcpOption::FastOpen(_) if is_request && !system.fast_open => None,
         TcpOption::FastOpen(_) => Some("Fast Open is not implemented".to_owned()),
         TcpOption::Md5(_) => Some("MD5 signatures are not implemented".to_owned()),
         TcpOption::AccurateEcn(_) => Some("accurate ECN is not implemented".to_owned()),
