@@ -4,7 +4,8 @@
 
 It runs behind `tcpsf link`. SETTINGS is a JSON file with `replies` (numbers of segments, in order),
 `every` (seconds between connections), `quick` (whether the kernel may acknowledge quickly at first),
-`linger` (seconds to wait before the end) and `ready` (a file that the server makes).
+`linger` (seconds to wait before the end), `ready` (a file that the server makes), `done` (a file that
+it makes at the end) and `tap` (a file for which it then waits, or null).
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from pathlib import Path
 
 PORT = 9000
 PATIENCE_S = 60.0
+BURST_S = 0.001
+"""Wait before a read, in seconds. The kernel merges segments that arrive while a program reads."""
 
 
 def main() -> None:
@@ -38,6 +41,9 @@ def main() -> None:
         end = begin + (PATIENCE_S if is_last else settings["every"])
         receive(waiting, end, kept, quick=settings["quick"], until_empty=is_last)
     time.sleep(settings["linger"])
+    Path(settings["done"]).touch()
+    if settings["tap"] is not None:
+        wait_for(Path(settings["tap"]))
 
 
 def receive(
@@ -52,7 +58,10 @@ def receive(
     while (rest := end - time.monotonic()) > 0:
         if until_empty and not waiting.get_map():
             return
-        for key, events in waiting.select(rest):
+        ready = waiting.select(rest)
+        if any(events & selectors.EVENT_READ for _, events in ready):
+            time.sleep(BURST_S)
+        for key, events in ready:
             connection = key.fileobj
             assert isinstance(connection, socket.socket)  # noqa: S101 (for the type)
             if events & selectors.EVENT_WRITE:

@@ -16,13 +16,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+import _linux_tap
 from _linux_capture import ACK, SYN, Packet, packets
 from _linux_server import PORT
+from _linux_tap import round_trips
 
 JIFFY_S: Final = 0.004
 WHEEL_S: Final = 4096 * JIFFY_S
@@ -90,6 +92,8 @@ class Reply:
     """A reply of the kernel."""
 
     losses: Losses
+    port: int
+    """Port of the client."""
     sent: list[Sent]
     phase_s: float
     """Phase of the first segment in the kernel's ticks, in seconds below `WHEEL_S`."""
@@ -101,13 +105,22 @@ class Reply:
     """Largest deviation of a packet's delay from these medians, in seconds."""
     nominal_error_s: float
     """Largest deviation of a packet's delay from half the round-trip time, in seconds."""
+    round_trips: tuple[float, float] | None = None
+    """The kernel's minimum round-trip time before the first retransmission, and the time from that
+    to its acknowledgment, in seconds, if they were recorded."""
 
 
-def replies(setting: Setting, wanted: Sequence[Losses], every_s: float) -> list[Reply]:
-    """Let the kernel send replies, one every ``every_s`` seconds, on one link."""
+def replies(
+    setting: Setting, wanted: Sequence[Losses], every_s: float, *, tapped: bool = False
+) -> list[Reply]:
+    """Let the kernel send replies, one every ``every_s`` seconds, on one link.
+
+    With ``tapped``, the times of the kernel's segments are recorded at the server.
+    """
     with TemporaryDirectory() as name:
         folder = Path(name)
-        common = {"ready": str(folder / "ready")}
+        common: dict[str, Any] = {name: str(folder / name) for name in ("ready", "done")}
+        common |= {"tap": str(folder / "tap") if tapped else None}
         server = {"segment": SEGMENT, "short": SHORT, "records": setting.records}
         server["initial_window"] = None if setting.initial_window == 10 else setting.initial_window
         client: dict[str, Any] = {"replies": [one.segments for one in wanted], "every": every_s}
@@ -120,7 +133,11 @@ def replies(setting: Setting, wanted: Sequence[Losses], every_s: float) -> list[
         offset_s = time.time() - time.monotonic()
         subprocess.run(command, check=True, timeout=600 + every_s * len(wanted))
         offset_s = (offset_s + time.time() - time.monotonic()) / 2
-        return _read(folder / "pcapng", setting, wanted, offset_s)
+        found = _read(folder / "pcapng", setting, wanted, offset_s)
+        if not tapped:
+            return found
+        times = _linux_tap.read(folder / "tap")
+        return [replace(one, round_trips=round_trips(times[one.port])) for one in found]
 
 
 def _link(setting: Setting, wanted: Sequence[Losses], folder: Path) -> list[str]:
@@ -160,6 +177,7 @@ def _read(
         found.append(
             Reply(
                 losses=losses,
+                port=sent[0].destination[1],
                 sent=losses.compared(
                     [
                         Sent(one.sent_s - begin, (one.seq - first) % 2**32, one.length)

@@ -5,7 +5,8 @@
 It runs at the outside end of `tcpsf link`. SETTINGS is a JSON file with these keys: `segment`, the
 bytes of a full segment; `short`, the bytes by which the last segment is shorter. `records` are the
 bytes of a record that ends a segment, or null, and `initial_window` is a number of segments, or
-null. `ready` is a file that the server makes when it accepts connections.
+null. `ready` is a file that the server makes when it accepts connections. `tap` is a file for the
+times of the kernel's segments, which it writes when the client makes the file `done`, or null.
 """
 
 from __future__ import annotations
@@ -18,11 +19,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import _linux_tap
+
 from tcpsf.live.network import set_initial_window
 
 PORT = 9000
 MOST = 40
 """Largest number of segments of a reply."""
+POLL_S = 0.2
+"""Interval between looks for the end of the client, in seconds."""
 
 
 def main() -> None:
@@ -36,14 +41,21 @@ def main() -> None:
         listener = socket.create_server(("0.0.0.0", PORT + segments), backlog=512)  # noqa: S104
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
         waiting.register(listener, selectors.EVENT_READ, segments)
+    handshakes: dict[int, int] = {}
+    recorder = _linux_tap.tap() if settings["tap"] else None
     Path(settings["ready"]).touch()
     while True:
-        for key, _ in waiting.select():
+        if recorder is not None and Path(settings["done"]).exists():
+            _linux_tap.write(recorder, handshakes, Path(settings["tap"]))
+            recorder = None
+        for key, _ in waiting.select(None if recorder is None else POLL_S):
             if key.data is None:
                 waiting.unregister(key.fileobj)
                 key.fileobj.close()  # type: ignore[union-attr]
                 continue
-            connection, _address = key.fileobj.accept()  # type: ignore[union-attr]
+            connection, address = key.fileobj.accept()  # type: ignore[union-attr]
+            if recorder is not None:
+                handshakes[address[1]] = _linux_tap.handshake_us(connection)
             reply(connection, key.data, settings)
             waiting.register(connection, selectors.EVENT_READ)
 

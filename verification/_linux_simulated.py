@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,10 +19,16 @@ DRAWS: Final = 40
 
 RTO_S: Final = 0.2
 """Smallest time by which a timeout exceeds the round-trip time."""
-MOST_TICKS: Final = 2
-"""Largest number of late ticks in a reply."""
+LATE_TICKS: Final = (-1, 1, 2)
+"""Ticks by which a simulation begins later, to compare it with a reply with late timers.
+
+A processor that always handles its timers before the other one has counted the tick handles all of
+them a tick late, as if the reply had begun a tick earlier."""
 NOISE_S: Final = 20e-6
 """Deviations of the delay that the capture does not show, in seconds."""
+CLEAR_S: Final = 10e-6
+"""Error of the recorded round-trip times: the time between the kernel's readings of its clock and
+the packet socket varies by some microseconds."""
 RESOLUTION_S: Final = 0.0001
 """Time between an event in the kernel and its time in the capture, in seconds."""
 
@@ -40,16 +45,24 @@ class Noise:
 
 
 def simulated(
-    reply: Reply, setting: Setting, *, ticks: int = 0, noise_s: float = 0.0, seed: int = 1
+    reply: Reply,
+    setting: Setting,
+    *,
+    ticks: int = 0,
+    noise_s: float = 0.0,
+    seed: int = 1,
+    round_trips: tuple[float, float] | None = None,
 ) -> list[Sent]:
     """Simulate a reply with the same losses.
 
     Its first data segment has the same phase in the ticks, and the link has the medians of the
     measured delays. It begins ``ticks`` ticks later than in the kernel. With ``noise_s``, the delay
     of each direction deviates by a uniform random time of at most that, which changes several times
-    in a round trip.
+    in a round trip. ``round_trips`` are the round-trip times in seconds before the first
+    retransmission and from then on.
     """
-    start = (reply.phase_s + ticks * JIFFY_S - reply.down_s - 2 * reply.up_s) % WHEEL_S
+    down_s = reply.down_s if round_trips is None else round_trips[0] - reply.up_s
+    start = (reply.phase_s + ticks * JIFFY_S - down_s - 2 * reply.up_s) % WHEEL_S
     draw = random.Random(f"{reply.losses} {seed}")  # noqa: S311 (no secret)
     tcp: dict[str, Any] = {"profile": "linux-6.18", "sack": setting.sack}
     tcp["interactive"] = not setting.quick
@@ -79,9 +92,8 @@ def simulated(
             "trace": ["one"],
             "tcp": tcp,
             "link": [
-                _link(
-                    "down", ("server", "client"), reply.down_s, {"drops": reply.losses.data}, noise
-                ),
+                _link("down", ("server", "client"), down_s, {"drops": reply.losses.data}, noise)
+                | _change(reply, start + down_s + 2 * reply.up_s, round_trips),
                 _link(
                     "up",
                     ("client", "server"),
@@ -113,6 +125,24 @@ def _link(
             at += noise.step_s
         found["delay_changes"] = changes
     return found
+
+
+def _change(
+    reply: Reply, begin_s: float, round_trips: tuple[float, float] | None
+) -> dict[str, Any]:
+    """Return the change of the round-trip time in the silence before the first retransmission."""
+    if round_trips is None:
+        return {}
+    known: set[int] = set()
+    before_s = 0.0
+    for one in reply.sent:
+        if one.seq in known:
+            at_s = begin_s + (before_s + one.time_s) / 2
+            delay_s = round_trips[1] - reply.up_s
+            return {"delay_changes": [{"at": _nanos(at_s), "delay": _nanos(delay_s)}]}
+        known.add(one.seq)
+        before_s = one.time_s
+    return {}
 
 
 def _data(packets: pl.DataFrame, losses: Losses) -> list[Sent]:
@@ -163,23 +193,23 @@ def judged(reply: Reply, setting: Setting) -> Verdict:
     """Compare a reply of the kernel with the simulated one.
 
     A timer of the kernel that expires a tick late may move the next one to another slot of the
-    timer wheel. If both sides differ, the simulation therefore starts up to two ticks later. If
-    that does not help, the reply is simulated with random deviations of the delay up to the
-    measured ones. The kernel's reply is then right if some of these simulations equal it.
+    timer wheel. If both sides differ, the simulation therefore starts at other ticks. If that does
+    not help, the reply is simulated with random deviations of the delay up to the measured ones.
+    The kernel's reply is then right if some of these simulations equal it.
     """
     tolerance = JIFFY_S + 2 * reply.error_s + RESOLUTION_S
     ours = simulated(reply, setting)
     kind = agree(reply.sent, ours, tolerance)
     if kind != "different":
         return Verdict(reply=reply, ours=ours, kind=kind)
-    for ticks in range(1, MOST_TICKS + 1):
+    for ticks in LATE_TICKS:
         later = simulated(reply, setting, ticks=ticks)
         if agree(reply.sent, later, tolerance) != "different":
             return Verdict(reply=reply, ours=ours, kind="late tick")
     noise = max(reply.error_s, NOISE_S)
     equal = 0
     for seed in range(DRAWS):
-        ticks = seed % (MOST_TICKS + 1)
+        ticks = (0, *LATE_TICKS)[seed % (1 + len(LATE_TICKS))]
         drawn = simulated(reply, setting, ticks=ticks, noise_s=noise, seed=seed + 1)
         equal += agree(reply.sent, drawn, tolerance) != "different"
     if not equal:
@@ -196,30 +226,46 @@ class Proportion:
     count: int
     kernel: float
     ours: float
+    """Share of the simulations with the measured round-trip times."""
+    same: float
+    """Share of the replies whose simulation decides likewise."""
+    clear: int
+    """Number of replies whose two round-trip times are more than `CLEAR_S` apart."""
+    clear_same: float
+    """Share of those whose simulation decides likewise."""
 
-    @property
-    def holds(self) -> bool:
-        """Whether both shares agree within three standard deviations of their difference."""
-        mean = (self.kernel + self.ours) / 2
-        deviation = math.sqrt(mean * (1 - mean) * 2 / self.count)
-        return abs(self.kernel - self.ours) <= 3 * max(deviation, 0.5 / self.count)
+
+def likewise(found: Sequence[Proportion]) -> float:
+    """Return the share of all clear replies whose simulation decides like the kernel."""
+    clear = sum(one.clear for one in found)
+    return sum(one.clear_same * one.clear for one in found) / max(1, clear)
 
 
 def proportion(replies: Sequence[Reply], setting: Setting) -> Proportion:
-    """Compare how often replies with the same losses wait for the timeout."""
+    """Compare how often replies with the same losses wait for the timeout.
+
+    Each simulation has the round-trip times that were measured with the kernel's reply.
+    """
     usual = simulated(replies[0], setting)[-1].time_s
 
     def waits(sent: Sequence[Sent]) -> bool:
         return sent[-1].time_s > usual + RTO_S / 2
 
-    drawn = (
-        simulated(reply, setting, noise_s=max(reply.error_s, NOISE_S), seed=seed)
-        for seed, reply in enumerate(replies)
-    )
+    rows = []
+    for reply in replies:
+        if reply.round_trips is None:
+            continue
+        least, again = reply.round_trips
+        ours = simulated(reply, setting, round_trips=reply.round_trips)
+        rows.append((waits(reply.sent), waits(ours), abs(again - least) > CLEAR_S))
+    clear = [kernel == ours for kernel, ours, is_clear in rows if is_clear]
     return Proportion(
         setting=setting,
         losses=replies[0].losses,
-        count=len(replies),
-        kernel=sum(waits(reply.sent) for reply in replies) / len(replies),
-        ours=sum(map(waits, drawn)) / len(replies),
+        count=len(rows),
+        kernel=sum(kernel for kernel, _, _ in rows) / len(rows),
+        ours=sum(ours for _, ours, _ in rows) / len(rows),
+        same=sum(kernel == ours for kernel, ours, _ in rows) / len(rows),
+        clear=len(clear),
+        clear_same=sum(clear) / max(1, len(clear)),
     )

@@ -1,0 +1,169 @@
+"""Times at which the kernel sends and receives TCP segments, from a packet socket.
+
+A capture of the link has the times at which the link reads and writes packets. Those of the kernel
+differ from them by the microseconds that decide whether RACK takes an acknowledgment into account.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from _linux_capture import FIN, SYN, TCP
+
+_ETH_P_ALL: Final = 0x0003
+_SO_RCVBUFFORCE: Final = 33
+_SO_TIMESTAMPNS: Final = 35
+_SACK: Final = 5
+"""Kind of the SACK option."""
+_OUTGOING: Final = 4
+"""Packet type of an outgoing packet (`PACKET_OUTGOING`)."""
+_BUFFER: Final = 256 << 20
+_HEADERS: Final = 160
+_INFO_BYTES: Final = 152
+"""Bytes of `TCP_INFO` up to the minimum round-trip time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tapped:
+    """A TCP segment at the kernel's side of the link's device."""
+
+    time_ns: int
+    sent: bool
+    port: int
+    """Port of the peer."""
+    seq: int
+    ack: int
+    flags: int
+    length: int
+    """Bytes of data."""
+    blocks: tuple[tuple[int, int], ...]
+    """SACK blocks: first sequence number, and the one after the last."""
+
+    def delivers(self, end: int) -> bool:
+        """Return whether it acknowledges or reports a segment that ends before ``end``."""
+        return _at_or_after(self.ack, end) or any(
+            _at_or_after(last, end) and _at_or_after(end, first + 1) for first, last in self.blocks
+        )
+
+
+def _at_or_after(one: int, other: int) -> bool:
+    return (one - other) % 2**32 < 2**31
+
+
+def tap() -> socket.socket:
+    """Begin to record. The kernel keeps the packets until they are read."""
+    recorder = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(_ETH_P_ALL))
+    recorder.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER)
+    recorder.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+    recorder.setblocking(False)
+    return recorder
+
+
+def handshake_us(connection: socket.socket) -> int:
+    """Return the round-trip time of the handshake in µs, which is the kernel's minimum so far."""
+    raw = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_BYTES)
+    return int(struct.unpack_from("=I", raw, _INFO_BYTES - 4)[0])
+
+
+def write(recorder: socket.socket, handshakes: dict[int, int], file: Path) -> None:
+    """Write what was recorded, and the times of the handshakes by the port of the peer."""
+    rows = []
+    while True:
+        try:
+            data, ancillary, _, address = recorder.recvmsg(_HEADERS, 64)
+        except BlockingIOError:
+            break
+        if len(data) < 40 or data[0] >> 4 != 4 or data[9] != TCP or address[0] == "lo":
+            continue
+        seconds, nanos = struct.unpack("qq", ancillary[0][2])
+        header = 4 * (data[0] & 15)
+        total = struct.unpack_from("!H", data, 2)[0]
+        source, destination, seq, ack, offset, flags = struct.unpack_from("!HHIIBB", data, header)
+        sent = address[2] == _OUTGOING
+        blocks = _blocks(data[header + 20 : header + 4 * (offset >> 4)])
+        length = total - header - 4 * (offset >> 4)
+        port = destination if sent else source
+        rows.append((seconds * 10**9 + nanos, sent, port, seq, ack, flags, length, blocks))
+    whole = file.with_suffix(".part")
+    whole.write_text(json.dumps([rows, list(handshakes.items())]), encoding="utf-8")
+    whole.rename(file)
+
+
+def _blocks(options: bytes) -> list[tuple[int, int]]:
+    """Return the SACK blocks of TCP options."""
+    at = 0
+    while at + 1 < len(options) and options[at] != 0:
+        if options[at] == 1:
+            at += 1
+            continue
+        size = max(2, options[at + 1])
+        if options[at] == _SACK:
+            return list(struct.iter_unpack("!II", options[at + 2 : at + size]))
+        at += size
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What was recorded of a connection."""
+
+    handshake_us: int
+    segments: list[Tapped]
+
+
+def read(file: Path) -> dict[int, Recorded]:
+    """Read the connections by the port of the peer."""
+    rows, handshakes = json.loads(file.read_text(encoding="utf-8"))
+    found: dict[int, list[Tapped]] = {}
+    for row in rows:
+        segment = Tapped(*row[:-1], tuple((first, end) for first, end in row[-1]))
+        found.setdefault(segment.port, []).append(segment)
+    return {port: Recorded(time_us, found.get(port, [])) for port, time_us in handshakes}
+
+
+def round_trips(recorded: Recorded) -> tuple[float, float] | None:
+    """Return two round-trip times in seconds: the minimum before, and that of a retransmission.
+
+    The second one is from the first data segment that is sent twice to the acknowledgment that
+    delivers it. The minimum is over the handshake and the acknowledgments before. Linux measures
+    with the youngest segment that an acknowledgment delivers. Segments of one system call have the
+    time of its first one, and the segment with the FIN has a time of its own.
+
+    The kernel reads its clock some microseconds before a packet passes the socket to the device,
+    and after one passes it from there. The handshake, of which the kernel's own measurement is
+    known, shows how many.
+    """
+    sent_ns: dict[int, int] = {}
+    """Times of transmission by the end of the segment, until it is delivered."""
+    least_ns, more_ns = 1000 * recorded.handshake_us, None
+    opened_ns = first_ns = 0
+    ends: set[int] = set()
+    resent: tuple[int, int] | None = None
+    for one in recorded.segments:
+        if one.sent and one.flags & SYN:
+            opened_ns = one.time_ns
+        elif one.sent and one.length > 0:
+            end = (one.seq + one.length) % 2**32
+            first_ns = first_ns or one.time_ns
+            if end in ends:
+                resent = resent or (end, one.time_ns)
+                continue
+            ends.add(end)
+            sent_ns[end] = one.time_ns if one.flags & FIN else first_ns
+        elif not one.sent and opened_ns:
+            if more_ns is None:
+                more_ns = least_ns - (one.time_ns - opened_ns)
+            elif resent is not None and one.delivers(resent[0]):
+                return least_ns / 1e9, (one.time_ns - resent[1] + more_ns) / 1e9
+            delivered = [end for end in sent_ns if one.delivers(end)]
+            if delivered:
+                rtt_ns = one.time_ns - max(sent_ns[end] for end in delivered) + more_ns
+                least_ns = min(least_ns, rtt_ns)
+            for end in delivered:
+                del sent_ns[end]
+    return None
