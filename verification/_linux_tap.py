@@ -121,8 +121,10 @@ def read(file: Path) -> dict[int, Recorded]:
     rows, handshakes = json.loads(file.read_text(encoding="utf-8"))
     found: dict[int, list[Tapped]] = {}
     for row in rows:
-        segment = Tapped(*row[:-1], tuple((first, end) for first, end in row[-1]))
-        found.setdefault(segment.port, []).append(segment)
+        time_ns, sent, port, seq, ack, flags, length, pairs = row
+        blocks = tuple((first, end) for first, end in pairs)
+        segment = Tapped(time_ns, sent, port, seq, ack, flags, length, blocks)
+        found.setdefault(port, []).append(segment)
     return {port: Recorded(time_us, found.get(port, [])) for port, time_us in handshakes}
 
 
