@@ -54,8 +54,8 @@ impl Connection {
         Facts { now, rto: self.rto(), srtt: self.srtt() }
     }
 
-    /// The application has read `taken` bytes. With the rules of Linux, the receiver may acknowledge
-    /// them, or update the window.
+    /// The application has read `taken` bytes. With the rules of Linux, the receiver may then send
+    /// an acknowledgment or a window update.
     #[cold]
     #[inline(never)]
     pub(crate) fn note_read(&mut self, taken: u32) {
