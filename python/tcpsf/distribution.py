@@ -81,7 +81,11 @@ class Distribution:
             self._bins.update(map(_bin, self._values))
             del self._values[:]
 
-    def ordered(self) -> Sequence[int]:
+    def stored_bins(self) -> Counter[int]:
+        """Return the number of values in each bin; empty while all values are kept."""
+        return self._bins
+
+    def ordered(self) -> array[int]:
         """Return the values in ascending order; empty if the values are not kept."""
         if self._ordered is None:
             self._ordered = _sorted(self._values)

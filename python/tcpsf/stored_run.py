@@ -23,7 +23,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tcpsf import _core
-from tcpsf.distribution import Distribution
+from tcpsf.distribution import MANY, Distribution
 from tcpsf.finished import digest
 from tcpsf.result import Provenance
 from tcpsf.scenario import Scenario
@@ -97,12 +97,30 @@ def to_parquet(summary: RunSummary, *, point: str, seed: int) -> bytes:
             for name, data in summary.watched.items()
         ),
     ]
-    frame = pl.DataFrame([{"point": point, "seed": seed, **row} for row in rows], schema=schema())
+    # Column by column, and the times without an object for each: half the time of
+    # `DataFrame(rows)` for a short run.
+    named = [{"point": point, "seed": seed, **row} for row in rows]
+    frame = pl.DataFrame(
+        [_column(name, dtype, [row.get(name) for row in named]) for name, dtype in schema().items()]
+    )
     content = io.BytesIO()
     frame.write_parquet(
         content, statistics=False, metadata={_DIGEST: _digest(rows, point=point, seed=seed)}
     )
     return content.getvalue()
+
+
+def _column(name: str, dtype: pl.DataType, values: list[Any]) -> pl.Series:
+    import polars as pl
+
+    if any(isinstance(value, array) and len(value) >= MANY for value in values):
+        import numpy as np
+
+        return pl.Series(
+            name, [None if value is None else pl.Series(np.asarray(value)) for value in values]
+        )
+    plain = [list(value) if isinstance(value, array) else value for value in values]
+    return pl.Series(name, plain, dtype=dtype)
 
 
 def from_parquet(content: bytes, *, scenario: Scenario, point: str, seed: int) -> RunSummary | None:
@@ -135,7 +153,9 @@ def _hashed(row: Row) -> Row:
     """Return a row with a digest of its times, because JSON of many numbers takes long."""
     plain = _without_absent(row)
     if "times_ns" in plain:
-        times = array("q", plain["times_ns"])
+        times = plain["times_ns"]
+        if not isinstance(times, array) or sys.byteorder == "big":
+            times = array("q", times)
         if sys.byteorder == "big":
             times.byteswap()
         plain["times_ns"] = hashlib.sha256(times.tobytes()).hexdigest()
@@ -147,16 +167,16 @@ def _without_absent(row: Row) -> Row:
 
 
 def _flows_row(group: Group, totals: Totals) -> Row:
-    times = totals.times.to_dict()
+    bins = sorted(totals.times.stored_bins().items())
     return {
         "kind": "flows",
         "workload": group.workload,
         "variant": group.variant,
         "class": group.size_class,
         **{name: getattr(totals, name) for name in SUMS},
-        "times_ns": times["values"],
-        "bins": [position for position, _ in times["bins"]],
-        "bin_flows": [count for _, count in times["bins"]],
+        "times_ns": totals.times.ordered(),
+        "bins": [position for position, _ in bins],
+        "bin_flows": [count for _, count in bins],
     }
 
 

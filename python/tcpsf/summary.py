@@ -125,6 +125,13 @@ class _Flows(Protocol):
     def flows(self) -> pl.DataFrame: ...
 
 
+ROWS_TOGETHER = 20_000
+"""Number of rows that are summed up by one query: about 4 MB.
+
+A query has a fixed cost, which exceeds that of the rows of a batch.
+"""
+
+
 class SummaryFold:
     """Sums over a run's flows, for the argument ``reduce`` of `replicate`.
 
@@ -134,19 +141,32 @@ class SummaryFold:
 
     def __init__(self, *, percentiles: bool = True, classes: bool = True) -> None:
         self._groups: dict[Group, Totals] = {}
+        self._waiting: list[pl.DataFrame] = []
         self._percentiles = percentiles
         self._classes = classes
 
     def add(self, batch: _Flows) -> None:
-        """Add the rows of a batch to the sums."""
+        """Add the rows of a batch."""
         flows = batch.flows
-        if flows.height == 0:
+        if flows.height > 0:
+            self._waiting.append(flows)
+        if sum(frame.height for frame in self._waiting) >= ROWS_TOGETHER:
+            self._sum_up()
+
+    def _sum_up(self) -> None:
+        """Add the waiting rows to the sums."""
+        import polars as pl
+
+        if not self._waiting:
             return
+        flows = pl.concat(self._waiting, rechunk=False)
+        self._waiting.clear()
         for group, totals in _totals(flows, percentiles=self._percentiles, classes=self._classes):
             self._groups.setdefault(group, Totals()).add(totals)
 
     def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> RunSummary:
         """Return the sums, with groups in the order of workload, variant and class."""
+        self._sum_up()
         order = [workload.name for workload in provenance.scenario.workload]
         groups = dict(sorted(self._groups.items(), key=lambda item: rank(item[0], order)))
         return RunSummary(provenance=provenance, groups=groups, links=links.to_dicts())
@@ -167,7 +187,7 @@ def _totals(
     sender_ns, receiver_ns = (
         (pl.col(name) * 1e9).round().cast(pl.Int64) for name in ("sender_s", "receiver_s")
     )
-    # One query, because the fixed cost of a query exceeds the cost of the rows of a short run.
+    # One query for all sums, because of its fixed cost.
     rows = flows.group_by(keys).agg(
         flows=pl.len().cast(pl.Int64),
         completed=done.sum().cast(pl.Int64),

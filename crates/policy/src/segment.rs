@@ -8,7 +8,8 @@
 //! The two variants keep a different quantity constant in the small-window regime. Fixed-size
 //! framing keeps the *size* of a segment, variable-size framing the *number* of segments.
 //!
-//! [`Tail`] is another framing: it cuts only the end of a write, at any window.
+//! [`Tail`] is another framing: it cuts only the end of a write, at any window. It is a part of
+//! [`FullSized`], which has the rules for the window.
 
 mod fixed_size;
 mod full_sized;
@@ -57,14 +58,13 @@ pub trait Segmenter {
 #[enum_dispatch(Segmenter)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnySegmenter {
-    /// Segments of up to the sender maximum segment size.
+    /// Segments of up to the sender maximum segment size, with or without a cut in the end of a
+    /// write.
     FullSized(FullSized),
     /// Fixed-size Smart Framing, FS-TCP-SF.
     FixedSize(FixedSize),
     /// Variable-size Smart Framing, VS-TCP-SF.
     VariableSize(VariableSize),
-    /// Full-sized segments, and a cut in the end of a write.
-    Tail(Tail),
 }
 
 impl AnySegmenter {
@@ -72,14 +72,14 @@ impl AnySegmenter {
     /// [`tail_mut`](Self::tail_mut) for the payload of each segment.
     #[inline]
     pub const fn is_tail(&self) -> bool {
-        matches!(self, Self::Tail(_))
+        matches!(self, Self::FullSized(FullSized { tail: Some(_) }))
     }
 
     /// The framing of the end of a write, if it is one.
     #[inline]
     pub const fn tail_mut(&mut self) -> Option<&mut Tail> {
         match self {
-            Self::Tail(tail) => Some(tail),
+            Self::FullSized(FullSized { tail }) => tail.as_mut(),
             _ => None,
         }
     }

@@ -234,14 +234,14 @@ impl SenderPolicy {
     /// Creates the segmenter.
     pub fn segmenter(&self) -> AnySegmenter {
         match self.framing {
-            Framing::Full => AnySegmenter::FullSized(FullSized),
+            Framing::Full => AnySegmenter::FullSized(FullSized::new(None)),
             Framing::FixedSize(regime, avoidance) => {
                 AnySegmenter::FixedSize(FixedSize::new(regime, avoidance, self.loss_window))
             }
             Framing::VariableSize(regime, alpha) => {
                 AnySegmenter::VariableSize(VariableSize::new(regime, alpha))
             }
-            Framing::Tail(cut) => AnySegmenter::Tail(Tail::new(cut)),
+            Framing::Tail(cut) => AnySegmenter::FullSized(FullSized::new(Some(Tail::new(cut)))),
         }
     }
 

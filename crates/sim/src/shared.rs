@@ -144,7 +144,9 @@ impl Shared {
     /// Lets the application of a flow write. Returns true if the sender may send now, and false if
     /// it may send after its send jitter.
     pub(crate) fn prepare_sender(&mut self, flow: &mut Flow) -> bool {
-        flow.write(&self.sources[usize::from(flow.workload)].records);
+        if flow.has_to_write() {
+            flow.write(&self.sources[usize::from(flow.workload)].records);
+        }
         flow.active_at = self.now;
         flow.note_acknowledged(self.now);
         let Some((most, stream)) = &mut self.sources[usize::from(flow.workload)].jitter else {

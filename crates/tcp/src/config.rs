@@ -2,7 +2,7 @@
 
 use policy::congestion::{ControllerFactory, WindowRules};
 use policy::rtt::RtoConfig;
-use policy::{Feedback, SenderPolicy};
+use policy::{Feedback, Framing, SenderPolicy};
 use units::Duration;
 use wire::{Mss, SantaCruz, WindowScale};
 
@@ -109,6 +109,17 @@ impl Default for Config {
             challenges: Challenges::DEFAULT,
             timeouts: Timeouts::NONE,
         }
+    }
+}
+
+impl Config {
+    /// Returns whether the sender counts packets, or treats the end of a write in another way.
+    #[inline]
+    pub(crate) fn has_special_sender(&self) -> bool {
+        let sender = &self.sender;
+        sender.rack().is_some()
+            || sender.tail_copy.is_some()
+            || matches!(sender.framing, Framing::Tail(_))
     }
 }
 

@@ -81,6 +81,10 @@ pub struct Connection {
     pub(crate) negotiated: Negotiated,
     pub(crate) state: State,
     pub(crate) opening: Opening,
+    /// Whether rules may be in force that few connections have: those of Linux, of TCP Santa Cruz,
+    /// for the end of a write, or `refuses_data`. The other connections are tested once for all of
+    /// these.
+    pub(crate) special: bool,
     /// Whether data that arrives after the local FIN is answered with a reset.
     pub(crate) refuses_data: bool,
     /// Whether the connection has ended. It cannot be opened again.
@@ -114,9 +118,11 @@ impl Connection {
             config.rto,
             "SenderPolicy::rto was not used"
         );
+        let snd = Sender::new(&config, &negotiated, iss);
         Self {
             state,
-            snd: Sender::new(&config, &negotiated, iss),
+            special: snd.special.exists() || config.receiver.is_linux(),
+            snd,
             rcv: Receiver::new(&config),
             timers: Timers::OFF,
             reset: OwedReset::None,
@@ -206,7 +212,7 @@ impl Connection {
         {
             self.rcv.ack_now();
         }
-        if self.config.receiver.is_linux() {
+        if self.special {
             self.note_read(taken);
         }
         taken
@@ -244,6 +250,7 @@ impl Connection {
     /// the connection with a reset (RFC 9293 §3.6.1). Before the FIN it has no effect.
     pub fn refuse_data(&mut self) {
         self.refuses_data = true;
+        self.special = true;
     }
 
     /// Aborts the connection with a reset (RFC 9293 §3.10.5).
@@ -419,7 +426,7 @@ impl Connection {
         if self.negotiated.timestamps {
             options.timestamps = Some(self.timestamps(now));
         }
-        let (window, ack) = if self.config.receiver.is_linux() && self.rcv.is_linux() {
+        let (window, ack) = if self.special && self.rcv.is_linux() {
             self.window_and_acknowledgment(payload_len, now)
         } else {
             let peer_counts_duplicates = self.negotiated.feedback == Feedback::Cumulative;

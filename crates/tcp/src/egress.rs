@@ -24,16 +24,7 @@ struct NextSegment {
 
 impl Connection {
     /// Returns the next segment to send; `None` if there is none at present.
-    #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        if self.has_copies() { self.poll_with_copies(now) } else { self.poll_next(now) }
-    }
-
-    /// Returns the next segment to send, without copies of the ends of writes.
-    // Not inlined: it would be in two functions, and what it calls would be in none (3 % of all
-    // instructions).
-    #[inline(never)]
-    fn poll_next(&mut self, now: Instant) -> Option<Segment> {
         // A test before the take avoids a write at every call.
         if self.owes_reset() {
             return self.take_reset(now);
@@ -47,8 +38,15 @@ impl Connection {
             }
             _ => {}
         }
-        if let Some(probe) = self.take_window_probe(now) {
-            return Some(probe);
+        if self.special {
+            if self.has_copies()
+                && let Some(copy) = self.take_copy(now)
+            {
+                return Some(copy);
+            }
+            if self.takes_window_probe() {
+                return Some(self.window_probe(now));
+            }
         }
         let next = if self.rcv.owes_duplicate() { None } else { self.next_segment(now) };
         let mut segment = match next {
@@ -56,10 +54,15 @@ impl Connection {
             None if self.rcv.ack_is_due() => self.pure_ack(now),
             None => return None,
         };
-        if self.negotiated.santa_cruz_negotiated() {
-            self.write_santa_cruz_option(next.map(|next| next.seq));
-            if let Some(option) = self.rcv.santa_cruz_option() {
-                segment.options.reports = *option;
+        if self.special {
+            if self.negotiated.santa_cruz_negotiated() {
+                self.write_santa_cruz_option(next.map(|next| next.seq));
+                if let Some(option) = self.rcv.santa_cruz_option() {
+                    segment.options.reports = *option;
+                }
+            }
+            if self.has_copies() && next.is_some_and(|next| next.new) {
+                self.copy_end_of_write(segment, now);
             }
         }
         Some(segment)
@@ -73,7 +76,7 @@ impl Connection {
             && self.snd.una == self.snd.end()
             && self.state.is_synchronized()
             && !self.owes_reset()
-            && !self.negotiated.santa_cruz_negotiated();
+            && !(self.special && self.negotiated.santa_cruz_negotiated());
         alone.then(|| self.pure_ack(now))
     }
 
@@ -85,16 +88,16 @@ impl Connection {
             && self.snd.nxt == self.snd.end()
             && !self.snd.repair.in_recovery
             && !self.rcv.ack_is_due()
-            && !self.owes_reset()
-            && !self.snd.special.has_output(now);
-        if drained {
-            self.note_app_limited();
-            if self.snd.special.packets().is_some() {
-                self.snd.finish_packet_burst(now);
-                self.take_packet_timer();
-            }
+            && !self.owes_reset();
+        if !drained || self.special && self.snd.special.has_output(now) {
+            return false;
         }
-        drained
+        self.note_app_limited();
+        if self.special && self.snd.special.packets().is_some() {
+            self.snd.finish_packet_burst(now);
+            self.take_packet_timer();
+        }
+        true
     }
 
     fn pure_ack(&mut self, now: Instant) -> Segment {
@@ -177,7 +180,7 @@ impl Connection {
         if !self.state.can_send() {
             return None;
         }
-        if self.snd.special.packets().is_some() {
+        if self.special && self.snd.special.packets().is_some() {
             return self.next_packet(now);
         }
         if self.snd.repair.in_recovery
@@ -348,6 +351,7 @@ impl Connection {
         Some(NextSegment { seq: snd.nxt, len, small, new: !snd.nxt.before(snd.max) })
     }
 
+    #[inline]
     fn note_app_limited(&mut self) {
         // Without data in flight no acknowledgment would use the record.
         if self.snd.flight() == 0 {

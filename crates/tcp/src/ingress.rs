@@ -35,6 +35,14 @@ enum Step {
 impl Connection {
     /// Handles an arriving segment. Returns the accepted part of its payload, if any.
     pub fn on_segment(&mut self, segment: &Segment, now: Instant) -> Option<Accepted> {
+        // Here, because a segment that may be one of two has no field in a register later (25
+        // instructions of each segment).
+        if self.state == State::SynReceived
+            && segment.control == Control::Syn
+            && let Some(trimmed) = self.trim_known_syn(segment)
+        {
+            return self.on_trimmed_segment(&trimmed, now);
+        }
         let guarded = self.host_timers.is_some().then(|| self.before_segment(segment, now));
         let mut accepted = None;
         match self.state {
@@ -43,7 +51,7 @@ impl Connection {
             State::SynSent => self.segment_in_syn_sent(segment, now),
             _ => accepted = self.segment_otherwise(segment, now),
         }
-        if self.negotiated.santa_cruz_negotiated() {
+        if self.special && self.negotiated.santa_cruz_negotiated() {
             self.detect_reported_loss(now);
             self.note_arrival(segment, now);
         }
@@ -55,19 +63,6 @@ impl Connection {
 
     /// RFC 9293 §3.10.7.4: SYN-RECEIVED and the synchronized states.
     fn segment_otherwise(&mut self, segment: &Segment, now: Instant) -> Option<Accepted> {
-        let trimmed: Segment;
-        let mut segment = segment;
-        if self.state == State::SynReceived && segment.control == Control::Syn {
-            if segment.seq + 1 == self.rcv.nxt && !segment.is_ecn_setup() {
-                // RFC 3168 §6.1.1.1: the peer has fallen back to a plain SYN, so neither end may
-                // set ECT.
-                self.negotiated.ecn = false;
-            }
-            if self.repeats_known_syn(segment) {
-                trimmed = self.without_syn(segment);
-                segment = &trimmed;
-            }
-        }
         let step = self.check_sequence(segment, now);
         if step == Step::Stop
             || step == Step::Continue
@@ -78,8 +73,13 @@ impl Connection {
         {
             return None;
         }
-        if self.config.receiver.is_linux() && self.rcv.is_linux() {
-            return self.finish_segment_as_linux(segment, now);
+        if self.special {
+            if self.refuses_data && self.refuses(segment) {
+                return None;
+            }
+            if self.rcv.is_linux() {
+                return self.finish_segment_as_linux(segment, now);
+            }
         }
         let accepted = self.take_text(segment, now);
         self.check_fin(segment, now);
@@ -106,6 +106,25 @@ impl Connection {
         {
             self.rcv.note_arrival(segment.seq, segment.payload_len, copy, now);
         }
+    }
+
+    // A function that calls itself directly is not inlined in its callers.
+    #[cold]
+    #[inline(never)]
+    fn on_trimmed_segment(&mut self, trimmed: &Segment, now: Instant) -> Option<Accepted> {
+        self.on_segment(trimmed, now)
+    }
+
+    /// SYN-RECEIVED: handles a SYN in part. Returns the rest, if the SYN was received before.
+    #[cold]
+    #[inline(never)]
+    fn trim_known_syn(&mut self, segment: &Segment) -> Option<Segment> {
+        if segment.seq + 1 == self.rcv.nxt && !segment.is_ecn_setup() {
+            // RFC 3168 §6.1.1.1: the peer has fallen back to a plain SYN, so neither end may set
+            // ECT.
+            self.negotiated.ecn = false;
+        }
+        self.repeats_known_syn(segment).then(|| self.without_syn(segment))
     }
 
     /// In a simultaneous open, the peer's SYN-ACK repeats the SYN that was received.

@@ -1,11 +1,21 @@
-//! Classic segmentation.
+//! Classic segmentation, with or without a cut in the end of a write.
 
 use crate::facts::{Growth, SendView};
-use crate::segment::Segmenter;
+use crate::segment::{Segmenter, Tail};
 
-/// Segments of up to the sender maximum segment size, as in every TCP.
+/// Segments of up to the sender maximum segment size, as in every TCP. With a [`Tail`] the end of a
+/// write is cut, which the window does not depend on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FullSized;
+pub struct FullSized {
+    pub(super) tail: Option<Tail>,
+}
+
+impl FullSized {
+    /// Creates the segmentation, with cuts in the end of a write if `tail` has them.
+    pub const fn new(tail: Option<Tail>) -> Self {
+        Self { tail }
+    }
+}
 
 impl Segmenter for FullSized {
     fn on_slow_start(&mut self, _cwnd0: u32, _view: &SendView) {}
@@ -27,6 +37,6 @@ impl Segmenter for FullSized {
     }
 
     fn reduces_segments(&self) -> bool {
-        false
+        self.tail.is_some()
     }
 }

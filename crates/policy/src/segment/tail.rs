@@ -12,9 +12,6 @@
 
 use wire::SeqNum;
 
-use crate::facts::{Growth, SendView};
-use crate::segment::Segmenter;
-
 /// Cut of a tail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
@@ -53,7 +50,7 @@ pub struct TailSegment {
     pub continues: bool,
 }
 
-/// Segments of up to SMSS, and a cut in the end of a write.
+/// Cuts in the end of a write, of [`FullSized`](super::FullSized) segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tail {
     cut: Cut,
@@ -123,26 +120,6 @@ fn short(bytes: u32) -> u16 {
 
 fn halves(seq: SeqNum) -> [u16; 2] {
     [short(seq.value() >> 16), short(seq.value() & 0xffff)]
-}
-
-impl Segmenter for Tail {
-    fn on_slow_start(&mut self, _cwnd0: u32, _view: &SendView) {}
-
-    fn on_ack(&mut self, _view: &SendView) {}
-
-    fn on_reduction(&mut self, _view: &SendView) {}
-
-    fn mss_c(&self, view: &SendView) -> u32 {
-        view.smss
-    }
-
-    fn max_segments(&self, _view: &SendView) -> Option<u32> {
-        None
-    }
-
-    fn growth(&self, view: &SendView) -> Growth {
-        Growth::Standard { step: view.smss, per_rtt: view.smss }
-    }
 }
 
 #[cfg(test)]

@@ -156,10 +156,16 @@ impl Flow {
         name
     }
 
+    /// Returns true if the application has not written all data.
+    #[inline]
+    pub(crate) fn has_to_write(&self) -> bool {
+        self.to_write > 0
+    }
+
     /// Writes data to the sender, as records of these lengths if there are any, and closes it after
     /// the last byte.
     pub(crate) fn write(&mut self, records: &[u32]) {
-        if self.to_write == 0 {
+        if !self.has_to_write() {
             return;
         }
         let room = self.sender.writable();

@@ -54,12 +54,14 @@ impl Connection {
         Facts { now, rto: self.rto(), srtt: self.srtt() }
     }
 
-    /// The application has read `taken` bytes. The receiver may acknowledge them, or update the
-    /// window.
+    /// The application has read `taken` bytes. With the rules of Linux, the receiver may then send
+    /// an acknowledgment or a window update.
     #[cold]
     #[inline(never)]
     pub(crate) fn note_read(&mut self, taken: u32) {
-        self.rcv.note_read(taken, self.state.can_receive());
+        if self.rcv.is_linux() {
+            self.rcv.note_read(taken, self.state.can_receive());
+        }
     }
 
     /// Handles the expiry of the timer for acknowledgments.

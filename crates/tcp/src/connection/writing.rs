@@ -9,7 +9,6 @@ impl Connection {
     ///
     /// # Errors
     /// Returns an error if the connection is not open, or was closed locally.
-    #[inline]
     pub fn write(&mut self, bytes: u32) -> Result<u32, CallError> {
         self.write_with(bytes, WriteFlags::default())
     }
@@ -25,7 +24,7 @@ impl Connection {
             return Err(CallError::State { call: "write", state: self.state });
         }
         let taken = self.snd.write(bytes, self.config.send_buffer);
-        if taken > 0 && self.snd.special.packets().is_some() {
+        if self.special && taken > 0 && self.snd.special.packets().is_some() {
             self.snd.note_write(flags);
         }
         Ok(taken)

@@ -29,38 +29,32 @@ impl Connection {
         self.snd.special.copies().is_some()
     }
 
-    /// Returns the next segment to send. A copy that is due precedes others.
+    /// Schedules the copy of a segment that is sent for the first time, if it ends the queued data.
+    /// PSH says that a write ends there. Data that follows the end of a write reveals its loss.
     #[cold]
     #[inline(never)]
-    pub(super) fn poll_with_copies(&mut self, now: Instant) -> Option<Segment> {
-        if !self.owes_reset()
-            && self.state.is_synchronized()
-            && let Some(copy) = self.take_copy(now)
-        {
-            return Some(copy);
+    pub(super) fn copy_end_of_write(&mut self, segment: Segment, now: Instant) {
+        let is_end = segment.payload_len > 0
+            && segment.flags.has(Flags::PSH)
+            && !segment.seq_end().before(self.snd.data_end);
+        if !is_end {
+            return;
         }
-        let max = self.snd.max;
-        let segment = self.poll_next(now)?;
-        let is_new = segment.payload_len > 0 && segment.seq == max;
-        if is_new && segment.flags.has(Flags::PSH) && !segment.seq_end().before(self.snd.data_end) {
-            self.schedule_copy(&segment, now);
-        }
-        Some(segment)
-    }
-
-    /// Schedules the copy of a segment that is sent for the first time and ends the queued data.
-    /// PSH says that a write ends there. Data that follows the end of a write reveals its loss.
-    fn schedule_copy(&mut self, segment: &Segment, now: Instant) {
         let una = self.snd.una;
         if let Some(copies) = self.snd.special.copies_mut()
-            && let Some(due) = copies.schedule(segment, una, now)
+            && let Some(due) = copies.schedule(&segment, una, now)
         {
             self.timers.state = self.timers.state.min(due);
         }
     }
 
-    /// Returns the copy that is due, if there is one.
-    fn take_copy(&mut self, now: Instant) -> Option<Segment> {
+    /// Returns the copy that is due, if there is one. It precedes other segments.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn take_copy(&mut self, now: Instant) -> Option<Segment> {
+        if !self.state.is_synchronized() {
+            return None;
+        }
         let una = self.snd.una;
         let copy = self.snd.special.copies_mut()?.take_due(una, now)?;
         self.snd.statistics.segments += 1;

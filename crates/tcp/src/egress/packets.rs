@@ -69,14 +69,18 @@ impl Connection {
         self.start_window_probe_timer(now);
     }
 
-    /// Returns a window probe, if one is due. Unlike RFC 9293 §3.8.6.1, it carries no data: Linux
-    /// sends an old sequence number, which the peer must answer.
+    /// Returns whether a window probe is due, once for each.
     #[inline]
-    pub(super) fn take_window_probe(&mut self, now: Instant) -> Option<Segment> {
-        let packets = self.snd.special.packets_mut()?;
-        if !std::mem::take(&mut packets.output.window_probe) {
-            return None;
-        }
-        Some(self.segment(now, self.snd.una - 1, 0, Control::None))
+    pub(super) fn takes_window_probe(&mut self) -> bool {
+        let packets = self.snd.special.packets_mut();
+        packets.is_some_and(|packets| std::mem::take(&mut packets.output.window_probe))
+    }
+
+    /// Returns a window probe. Unlike RFC 9293 §3.8.6.1, it carries no data: Linux
+    /// sends an old sequence number, which the peer must answer.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn window_probe(&mut self, now: Instant) -> Segment {
+        self.segment(now, self.snd.una - 1, 0, Control::None)
     }
 }

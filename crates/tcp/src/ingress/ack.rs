@@ -25,13 +25,14 @@ impl Connection {
             }
             return Step::Stop;
         }
-        if self.snd.special.packets().is_some() {
+        if self.special && self.snd.special.packets().is_some() {
             return self.check_ack_of_packets(segment, ack, now);
         }
         let window = segment.window.bytes(self.negotiated.send_scale);
         let advances = ack.after(self.snd.una);
         let window_changed = self.take_window(segment, ack, window);
-        let is_of_copy = !advances && self.is_of_copy(segment, ack, window_changed, now);
+        let is_of_copy =
+            !advances && self.special && self.is_of_copy(segment, ack, window_changed, now);
         let reports = &segment.options.reports;
         let newly_sacked = if reports.is_none() {
             0

@@ -23,7 +23,9 @@ impl Connection {
                 None => return Step::Stop,
             }
         }
-        if self.rcv.accepts(segment.seq, segment.seq_len()) && !self.is_beyond_window(segment) {
+        if self.rcv.accepts(segment.seq, segment.seq_len())
+            && !(self.special && self.is_beyond_window(segment))
+        {
             // RFC 5961 §5.2: an acknowledgment of data never sent may be a guess, and would make a
             // later segment of the peer look old (RFC 7323 §5.3, R1).
             if let Some(stamp) = segment.options.timestamps.filter(|_| self.negotiated.timestamps)
@@ -36,7 +38,7 @@ impl Connection {
         if is_reset {
             return Step::Stop;
         }
-        if self.config.receiver.is_linux() && self.is_bare_fin(segment) {
+        if self.special && self.config.receiver.is_linux() && self.is_bare_fin(segment) {
             return Step::Continue;
         }
         // RFC 9293 §3.10.7.4: an answer reveals a half-open connection or a lost acknowledgment.
@@ -47,7 +49,7 @@ impl Connection {
         } else {
             self.rcv.ack_now();
         }
-        if self.config.receiver.is_linux() && self.rcv.is_linux() {
+        if self.special && self.rcv.is_linux() {
             // In TIME-WAIT Linux sends no SACK blocks.
             if self.state != State::TimeWait {
                 let fin = u32::from(segment.control == Control::Fin);

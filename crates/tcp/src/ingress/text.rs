@@ -34,18 +34,18 @@ impl Connection {
     /// Returns whether the payload is handled. In the states that are left out the peer has sent
     /// its FIN, and data after it is ignored.
     #[inline]
-    pub(super) fn takes_text(&mut self, segment: &Segment) -> bool {
-        segment.payload_len > 0
-            && self.state.can_receive()
-            && !(self.refuses_data && self.refuses(segment))
+    pub(super) fn takes_text(&self, segment: &Segment) -> bool {
+        segment.payload_len > 0 && self.state.can_receive()
     }
 
     /// RFC 9293 §3.6.1: after a close of both directions, new data is lost, and a reset shows it.
+    /// Returns whether that has happened.
     #[cold]
     #[inline(never)]
-    fn refuses(&mut self, segment: &Segment) -> bool {
+    pub(super) fn refuses(&mut self, segment: &Segment) -> bool {
         let closed = matches!(self.state, State::FinWait1 | State::FinWait2);
-        let is_new = (segment.seq + segment.payload_len).after(self.rcv.nxt);
+        let end = segment.seq + segment.payload_len;
+        let is_new = segment.payload_len > 0 && end.after(self.rcv.nxt);
         if closed && is_new {
             self.refuse(segment);
             self.enter_closed(CloseReason::Aborted);

@@ -1,6 +1,5 @@
 //! State of senders that few connections have, on the heap.
 
-use policy::{Feedback, Framing};
 use units::Instant;
 use wire::SeqNum;
 
@@ -35,14 +34,20 @@ enum Kind {
 impl Special {
     /// Creates the state for the options negotiated so far, of a connection whose first sequence
     /// number is `iss`.
+    #[inline]
     pub(super) fn new(config: &Config, negotiated: &Negotiated, iss: SeqNum) -> Self {
-        let reports = negotiated.feedback == Feedback::AckWindow;
-        let sender = &config.sender;
-        let cuts_tails = matches!(sender.framing, Framing::Tail(_));
-        if sender.rack().is_none() && !reports && !cuts_tails && sender.tail_copy.is_none() {
-            // Nearly always. A value of this size is not even moved.
-            return Self(None);
+        if config.has_special_sender() || negotiated.santa_cruz_negotiated() {
+            Self::create(config, negotiated, iss)
+        } else {
+            Self(None)
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn create(config: &Config, negotiated: &Negotiated, iss: SeqNum) -> Self {
+        let reports = negotiated.santa_cruz_negotiated();
+        let sender = &config.sender;
         let copies = TailCopies::of(config, negotiated);
         let parts = match PacketSender::new(config, negotiated, iss) {
             Some(packets) => Box::new(Parts { kind: Kind::Packets(packets), copies }),
