@@ -5,8 +5,9 @@
 It runs at the outside end of `tcpsf link`. SETTINGS is a JSON file with `bytes` to send, `interval`
 (seconds between samples), `ready` (a file that it makes when it accepts connections) and `samples`
 (the file for the samples). A sample has the time since the connection was accepted in seconds, the
-state of congestion control, the slow start threshold and the congestion window in segments, and the
-number of retransmissions.
+slow start threshold and the congestion window in segments, and the number of retransmissions.
+
+The send buffer holds all data, so that the transfer does not wait for this program to run.
 """
 
 from __future__ import annotations
@@ -15,44 +16,43 @@ import json
 import socket
 import struct
 import sys
-import threading
 import time
 from pathlib import Path
 
+from _linux_bulk_client import run_first
+
 _INFO_BYTES = 104
+_SNDBUFFORCE = 32
+"""`SO_SNDBUFFORCE`, which sets a send buffer above the limit of the system."""
+_FIN_WAIT_1 = 4
+"""State of the connection until all data and the FIN are acknowledged."""
 
 
 def main() -> None:
     """Send the data once."""
     settings = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    run_first()
     listener = socket.create_server(("0.0.0.0", 9000))  # noqa: S104
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+    listener.setsockopt(socket.SOL_SOCKET, _SNDBUFFORCE, 2 * settings["bytes"])
+    data = bytes(settings["bytes"])
     Path(settings["ready"]).touch()
     connection, _ = listener.accept()
     begin = time.monotonic()
-    writer = threading.Thread(target=send, args=(connection, settings["bytes"]), daemon=True)
-    writer.start()
+    connection.sendall(data)
+    connection.shutdown(socket.SHUT_WR)
     samples = []
-    number = 0
     while True:
+        now = time.monotonic() - begin
         raw = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_BYTES)
-        if raw[0] in (7, 0):  # closed
-            break
         threshold, window = struct.unpack_from("=II", raw, 76)
         (again,) = struct.unpack_from("=I", raw, 100)
-        samples.append((time.monotonic() - begin, raw[1], threshold, window, again))
-        number += 1
-        time.sleep(max(0.0, begin + number * settings["interval"] - time.monotonic()))
-        if not writer.is_alive() and struct.unpack_from("=I", raw, 24)[0] == 0:
+        samples.append((now, threshold, window, again))
+        if raw[0] != _FIN_WAIT_1:
             break
+        time.sleep(max(0.0, begin + len(samples) * settings["interval"] - time.monotonic()))
     Path(settings["samples"]).write_text(json.dumps(samples), encoding="utf-8")
     connection.recv(1)
-
-
-def send(connection: socket.socket, count: int) -> None:
-    """Write the data, and close this direction."""
-    connection.sendall(bytes(count))
-    connection.shutdown(socket.SHUT_WR)
 
 
 if __name__ == "__main__":

@@ -63,6 +63,7 @@ pub fn config(
         ecn: settings.ecn == 1 || settings.ecn == 2 && passive,
         nagle: !socket.no_delay,
         restart_after_idle: settings.slow_start_after_idle,
+        window_divisor: settings.window_divisor,
         max_timeouts: settings.retries,
         max_syn_timeouts: socket.syn_retries.unwrap_or(retries),
         linear_syn_timeouts: settings.syn_linear_timeouts,
@@ -133,6 +134,8 @@ pub struct Settings {
     pub retries: u8,
     /// `slow_start_after_idle`.
     pub slow_start_after_idle: bool,
+    /// `tcp_tso_win_divisor`.
+    pub window_divisor: u8,
     /// `early_retrans`: 0 switches the tail loss probe off. Not in `Config` yet.
     pub early_retrans: u8,
     /// `recovery`: 0 switches RACK off. Not in `Config` yet.
@@ -169,6 +172,7 @@ impl Settings {
             synack_retries: if linux { 5 } else { Config::default().max_syn_timeouts },
             retries: 15,
             slow_start_after_idle: !linux,
+            window_divisor: Config::default().window_divisor,
             early_retrans: 4,
             recovery: 1,
             fast_open: true,

@@ -137,9 +137,8 @@ fn ip(arguments: &[&str], settings: &mut Settings) -> Option<()> {
 }
 
 /// Settings that change nothing for a TCP without offload, Fast Open, SYN cookies and caches.
-const WITHOUT_EFFECT: [&str; 12] = [
+const WITHOUT_EFFECT: [&str; 11] = [
     "tcp_min_tso_segs",
-    "tcp_tso_win_divisor",
     "tcp_tso_rtt_log",
     "tcp_pacing_ss_ratio",
     "tcp_pacing_ca_ratio",
@@ -194,6 +193,9 @@ fn sysctl(key: &str, value: &str, settings: &mut Settings) -> Result<(), String>
         "tcp_syn_linear_timeouts" => settings.syn_linear_timeouts = small()?,
         "tcp_synack_retries" => settings.synack_retries = small()?,
         "tcp_retries2" => settings.retries = small()?,
+        "tcp_tso_win_divisor" => {
+            settings.window_divisor = u8::try_from(number()?).unwrap_or(u8::MAX);
+        }
         "tcp_slow_start_after_idle" => settings.slow_start_after_idle = number()? != 0,
         "tcp_early_retrans" => settings.early_retrans = small()?,
         "tcp_recovery" => settings.recovery = small()?,

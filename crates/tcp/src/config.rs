@@ -58,6 +58,10 @@ pub struct Config {
     pub nagle: bool,
     /// RFC 5681 §4.1: restart with slow start after an idle time of one RTO.
     pub restart_after_idle: bool,
+    /// Share of the window that a sender which counts packets sends at once: one divided by this
+    /// number (`tcp_tso_win_divisor`). Less may wait for an acknowledgment that is expected within a
+    /// millisecond.
+    pub window_divisor: u8,
     /// Maximum segment lifetime (RFC 9293 §3.4.2). TIME-WAIT lasts two of them.
     pub msl: Duration,
     /// Number of consecutive timeouts after which the connection is aborted (RFC 9293 §3.8.3, R2).
@@ -99,6 +103,7 @@ impl Default for Config {
             ecn: false,
             nagle: true,
             restart_after_idle: true,
+            window_divisor: 3,
             msl: Duration::from_secs(120),
             max_timeouts: 15,
             // RFC 9293 §3.8.3: R2 of a SYN is at least 3 minutes. From a timeout of 1 s this is 183

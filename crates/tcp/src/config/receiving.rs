@@ -54,6 +54,9 @@ pub struct LinuxReceiver {
     /// Move the bound of the growing window (`rcv_ssthresh`) when the first segments show how much
     /// payload the buffer holds. Linux 6.18 does, Linux 6.12 does not.
     pub moves_threshold: bool,
+    /// Enlarge the buffer beyond twice the data of a round trip only for a sender in slow start and
+    /// for out-of-order data, as from Linux 6.16 on. Earlier versions add 16 segments.
+    pub tunes_for_out_of_order: bool,
     /// Drop a segment that ends beyond the window while received data waits to be read, as from
     /// Linux 6.17 on. Otherwise it is accepted as a whole.
     pub drops_beyond_window: bool,
@@ -76,6 +79,7 @@ impl LinuxReceiver {
         compression_percent: 5,
         measures_out_of_order: true,
         moves_threshold: true,
+        tunes_for_out_of_order: true,
         drops_beyond_window: true,
         limits_unscaled_window: false,
         interactive: false,
@@ -85,6 +89,7 @@ impl LinuxReceiver {
     pub const LINUX_6_12: Self = Self {
         measures_out_of_order: false,
         moves_threshold: false,
+        tunes_for_out_of_order: false,
         drops_beyond_window: false,
         ..Self::LINUX_6_18
     };

@@ -268,6 +268,10 @@ impl Sender {
                 return Err(Hold::Quiet);
             }
         }
+        let closed = record_end.is_some() || closes;
+        if !probes && payload == half.smss && packets.defers_group(&half, in_record, closed) {
+            return Err(Hold::Quiet);
+        }
         Ok(NewPacket { seq: nxt, len: payload + u32::from(fin), small, new: true })
     }
 
@@ -367,8 +371,9 @@ impl Sender {
     #[cold]
     #[inline(never)]
     pub(crate) fn note_write(&mut self, flags: WriteFlags) {
-        let end = self.data_end;
+        let (nxt, end) = (self.nxt, self.data_end);
         if let Some(packets) = self.special.packets_mut() {
+            packets.blocks.on_write(nxt, end, self.max_wnd, self.smss);
             packets.writes.on_write(end, flags);
         }
     }

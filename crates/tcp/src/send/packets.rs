@@ -22,6 +22,7 @@ use crate::config::{Config, Negotiated};
 
 mod ack;
 mod alert;
+mod defer;
 mod groups;
 mod info;
 mod limits;
@@ -82,6 +83,7 @@ pub(crate) struct PacketSender {
     pub(in crate::send) waits_for_pacing: bool,
     pub(crate) output: output::Output,
     group: groups::Group,
+    pub(in crate::send) blocks: defer::Blocks,
     pub(crate) writes: Writes,
     /// Whether unsent data waits with nothing in flight, so that a timer must end the wait.
     pub(crate) waits_for_timer: bool,
@@ -177,6 +179,7 @@ impl PacketSender {
             waits_for_pacing: false,
             output: output::Output::default(),
             group: groups::Group::default(),
+            blocks: defer::Blocks::new(iss, config.window_divisor),
             writes: Writes::default(),
             waits_for_timer: false,
             limits: limits::Limits::default(),
@@ -211,6 +214,7 @@ impl PacketSender {
         self.window.cwnd = if syn_timeouts > 1 { 1 } else { self.initial_window };
         self.recovery_point = una;
         self.usage = WindowUsage::new(now, una);
+        self.blocks = defer::Blocks::new(una, config.window_divisor);
         self.controller = config.sender.packet_controller(self.rto_config.tick, now, una);
     }
 

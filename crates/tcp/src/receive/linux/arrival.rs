@@ -7,6 +7,7 @@ use wire::{
 };
 
 use super::acknowledging::{Acknowledging, Decision};
+use super::window::Tuning;
 use super::{Facts, LinuxState, ReceiveInfo};
 use crate::config::{Config, LinuxReceiver, Negotiated};
 use crate::event::Accepted;
@@ -244,7 +245,18 @@ impl Receiver {
             }
             linux.window.hold(memory);
         }
+        let (unread, span) = (self.unread, self.out_of_order_span());
+        if let Some(linux) = self.special.linux_mut() {
+            let facts = linux.tuning(unread, span);
+            linux.window.tune_for_out_of_order(&facts);
+        }
         kept
+    }
+
+    /// Bytes from RCV.NXT to the end of the out-of-order data.
+    fn out_of_order_span(&self) -> u32 {
+        let ends = self.out_of_order.iter().map(|held| held.end().distance_from(self.nxt));
+        ends.max().unwrap_or(0)
     }
 
     /// Adds a range to the SACK blocks. Blocks that a delayed acknowledgment was to report and that
@@ -354,11 +366,12 @@ impl Receiver {
         let is_empty = held == taken;
         let window = self.window();
         let unacknowledged = self.nxt.distance_from(self.last_ack_sent);
-        let (nxt, unread) = (self.nxt, self.unread);
+        let (nxt, unread, span) = (self.nxt, self.unread, self.out_of_order_span());
         let Some(linux) = self.special.linux_mut() else { return };
         linux.window.release(taken, held);
         let rtt = linux.rtt.get().unwrap_or_default();
-        linux.window.tune(nxt - unread, unread, rtt, linux.last_arrival);
+        let facts = linux.tuning(unread, span);
+        linux.window.tune(nxt - unread, rtt, linux.last_arrival, &facts);
         let scheduled = linux.acks.is_scheduled()
             && (unacknowledged > linux.mss
                 || taken > 0 && is_empty && linux.acks.acknowledges_read());
@@ -424,6 +437,11 @@ impl Receiver {
 }
 
 impl LinuxState {
+    /// Facts for the size of the buffer. `span` is the extent of the out-of-order data.
+    fn tuning(&self, unread: u32, span: u32) -> Tuning {
+        Tuning { unread, out_of_order: self.options.tunes_for_out_of_order.then_some(span) }
+    }
+
     /// Selects the window to advertise. A buffer that is half full ends acknowledgments at once.
     fn select(&mut self) -> u32 {
         let (window, crowded) = self.window.select(self.mss, self.scale);

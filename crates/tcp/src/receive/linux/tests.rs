@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use wire::Mss;
 
 use super::acknowledging::Decision;
+use super::window::Tuning;
 use super::*;
 use crate::config::Receiving;
 use crate::receive::Receiver;
@@ -97,6 +98,32 @@ fn joined_segments_count_with_their_length() {
     state.unit = Some(1000);
     state.measure(&text(1, 10_000, false), 23_040);
     assert_eq!(state.mss, 1000);
+}
+
+/// A live kernel of version 6.18 reads 11 segments in its first round trip and 20 in the second.
+/// Its window is then bounded by 152 697 bytes. `tcp_rcvbuf_grow`.
+#[test]
+fn buffer_follows_the_data_of_a_round_trip() {
+    const SEGMENT: u32 = 1448;
+    let bound = |out_of_order: Option<u32>, late: u32| {
+        let scale = WindowScale::for_buffer(32 << 20);
+        let mut window = Window::new((131_072, 32 << 20), 64_240, SEGMENT, scale);
+        window.measure(SEGMENT, 2304, true);
+        window.start(SeqNum::new(0), at(0));
+        let facts = Tuning { unread: 0, out_of_order };
+        let rtt = Duration::from_millis(15);
+        window.tune(SeqNum::new(11 * SEGMENT), rtt, at(15), &facts);
+        window.tune(SeqNum::new(12 * SEGMENT), rtt, at(20), &facts);
+        window.tune(SeqNum::new(31 * SEGMENT), rtt, at(30), &facts);
+        window.tune_for_out_of_order(&Tuning { unread: 0, out_of_order: Some(late) });
+        window.full()
+    };
+    assert_eq!(bound(Some(0), 0), 152_697);
+    // Data out of order adds to twice the data of a round trip, without the growth of slow start.
+    assert_eq!(bound(Some(0), 90_000), 152_697);
+    assert_eq!(bound(Some(0), 100_000), 157_920);
+    // Version 6.12 adds 16 segments before the growth.
+    assert!(bound(None, 0) > 200_000);
 }
 
 fn acknowledging() -> Acknowledging {

@@ -37,6 +37,15 @@ pub(in crate::receive) struct Window {
     read_since: Instant,
 }
 
+/// Facts about the data in the buffer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tuning {
+    /// Bytes in order that wait to be read.
+    pub(super) unread: u32,
+    /// Bytes from RCV.NXT to the end of the out-of-order data; `None` if the version ignores them.
+    pub(super) out_of_order: Option<u32>,
+}
+
 impl Window {
     /// Share of payload that Linux assumes before the first segment: one half.
     const RATIO: u32 = 128;
@@ -99,7 +108,7 @@ impl Window {
         u32::try_from(u64::from(memory) * u64::from(self.ratio) / 256).unwrap_or(u32::MAX)
     }
 
-    fn full(&self) -> u32 {
+    pub(super) fn full(&self) -> u32 {
         self.payload_of(self.buffer)
     }
 
@@ -213,22 +222,41 @@ impl Window {
 
     /// Enlarges the buffer after a read, if the application has read more in this round trip than
     /// in the one before. `copied` is the sequence number after the data that was read.
-    pub(super) fn tune(&mut self, copied: SeqNum, unread: u32, rtt: Duration, now: Instant) {
+    pub(super) fn tune(&mut self, copied: SeqNum, rtt: Duration, now: Instant, facts: &Tuning) {
         if rtt.is_zero() || now.since(self.read_since) < rtt {
             return;
         }
-        let read = copied.distance_from(self.read_from).saturating_sub(unread);
+        let read = copied.distance_from(self.read_from).saturating_sub(facts.unread);
         if read > self.read {
-            let base = u64::from(read) * 2 + 16 * u64::from(self.announced_mss);
-            let growth = base * u64::from(read - self.read) / u64::from(self.read.max(1));
-            let wanted = (base + 2 * growth) * 256 / u64::from(self.ratio.max(1));
-            let wanted = u32::try_from(wanted).unwrap_or(u32::MAX).min(self.max_buffer);
-            if wanted > self.buffer {
-                self.buffer = wanted;
-                self.clamp = self.full().max(Self::LEAST_CLAMP);
-            }
-            self.read = read;
+            self.enlarge(read, facts);
         }
         self.start(copied, now);
+    }
+
+    /// Enlarges the buffer for out-of-order data, which waits in addition to the data of a round
+    /// trip (`tcp_rcvbuf_grow`).
+    pub(super) fn tune_for_out_of_order(&mut self, facts: &Tuning) {
+        if facts.out_of_order.is_some() {
+            self.enlarge(self.read, facts);
+        }
+    }
+
+    /// Enlarges the buffer to twice the data of a round trip. A sender in slow start may double the
+    /// data of the next one.
+    fn enlarge(&mut self, read: u32, facts: &Tuning) {
+        let twice = u64::from(read) * 2;
+        let more = facts.out_of_order.unwrap_or(16 * self.announced_mss);
+        // Earlier versions compute the growth after the addition.
+        let early = if facts.out_of_order.is_none() { u64::from(more) } else { 0 };
+        let base = twice + early;
+        let growth = base * u64::from(read - self.read) / u64::from(self.read.max(1));
+        let wanted = base + 2 * growth + u64::from(more) - early;
+        let wanted = wanted * 256 / u64::from(self.ratio.max(1));
+        let wanted = u32::try_from(wanted).unwrap_or(u32::MAX).min(self.max_buffer);
+        if wanted > self.buffer {
+            self.buffer = wanted;
+            self.clamp = self.full().max(Self::LEAST_CLAMP);
+        }
+        self.read = read;
     }
 }

@@ -93,7 +93,11 @@ impl PacketSender {
         let quota = cwnd.saturating_sub(self.in_flight(half.board)).min(cwnd / 2);
         let usable = half.window_end().distance_from(half.nxt);
         let waiting = half.unsent.min(usable).div_ceil(half.smss.max(1));
-        let most = self.pacing.most_in_burst(half.smss, self.rtt.min_rtt(half.now));
-        most.min(quota).min(waiting).max(1)
+        self.most_in_group(half).min(quota).min(waiting).max(1)
+    }
+
+    /// Largest number of segments in a group (`tcp_tso_autosize`).
+    pub(super) fn most_in_group(&self, half: &Half<'_>) -> u32 {
+        self.pacing.most_in_burst(half.smss, self.rtt.min_rtt(half.now))
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct Output {
     pub(crate) window_probe: bool,
     /// Number of new packets sent since the last input, and whether the window stopped them.
     burst: u32,
-    blocked: bool,
+    pub(super) blocked: bool,
     /// Whether the burst is a tail loss probe.
     probing: bool,
 }
