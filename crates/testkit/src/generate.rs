@@ -119,6 +119,7 @@ prop_compose! {
         (receive_buffer, send_buffer) in (buffer(), buffer()),
         [window_scaling, timestamps, sack, santa_cruz, ecn, nagle, restart_after_idle, compact_syn] in any::<[bool; 8]>(),
         min_mss in select(vec![1u16, 48, 536]),
+        window_divisor in 0..8u8,
         challenges in prop_oneof![Just(Challenges::DEFAULT), (0..3u8, millis(1..2000)).prop_map(|(count, per)| Challenges { count, per })],
     ) -> Config {
         Config {
@@ -141,6 +142,7 @@ prop_compose! {
             ecn,
             nagle,
             restart_after_idle,
+            window_divisor,
             msl: Duration::from_secs(30),
             // With a loss rate of 30 % a segment may need many transmissions; no connection may
             // time out.
