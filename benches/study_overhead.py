@@ -80,6 +80,7 @@ for point in points_of(study):
 FILES = """
 import json, sys, time
 from functools import partial
+import numpy
 import polars as pl
 from tcpsf import Study, stored_run
 from tcpsf.runs import Job, run_jobs

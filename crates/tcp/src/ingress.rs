@@ -46,9 +46,9 @@ impl Connection {
         let guarded = self.host_timers.is_some().then(|| self.before_segment(segment, now));
         let mut accepted = None;
         match self.state {
-            State::Closed => self.refuse(segment),
-            State::Listen => self.segment_in_listen(segment, now),
-            State::SynSent => self.segment_in_syn_sent(segment, now),
+            State::Closed | State::Listen | State::SynSent => {
+                self.segment_before_open(segment, now);
+            }
             _ => accepted = self.segment_otherwise(segment, now),
         }
         if self.special && self.negotiated.santa_cruz_negotiated() {
@@ -59,6 +59,17 @@ impl Connection {
             self.note_handled(before, now);
         }
         accepted
+    }
+
+    /// RFC 9293 §3.10.7.1 to §3.10.7.3: the states in which nothing of the peer has arrived.
+    #[cold]
+    #[inline(never)]
+    fn segment_before_open(&mut self, segment: &Segment, now: Instant) {
+        match self.state {
+            State::Listen => self.segment_in_listen(segment, now),
+            State::SynSent => self.segment_in_syn_sent(segment, now),
+            _ => self.refuse(segment),
+        }
     }
 
     /// RFC 9293 §3.10.7.4: SYN-RECEIVED and the synchronized states.

@@ -82,6 +82,8 @@ impl Connection {
     }
 
     /// SYN-RECEIVED: checks that the segment acknowledges the local SYN.
+    #[cold]
+    #[inline(never)]
     fn complete_handshake(&mut self, segment: &Segment, ack: SeqNum, now: Instant) -> Step {
         if !ack.after(self.snd.una) || ack.after(self.snd.max) {
             self.owe_reset(ack, None);

@@ -35,9 +35,13 @@ impl Connection {
             }
             return Step::Continue;
         }
-        if is_reset {
-            return Step::Stop;
-        }
+        if is_reset { Step::Stop } else { self.answer_unacceptable(segment, now) }
+    }
+
+    /// Answers a segment outside the window that is not a reset. Returns what else is done with it.
+    #[cold]
+    #[inline(never)]
+    fn answer_unacceptable(&mut self, segment: &Segment, now: Instant) -> Step {
         if self.special && self.config.receiver.is_linux() && self.is_bare_fin(segment) {
             return Step::Continue;
         }
