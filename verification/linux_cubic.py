@@ -11,7 +11,9 @@ The window is read from `TCP_INFO` every 10 ms.
 
 A sample is compared with the windows of the other side within one jiffy (4 ms) before and after it,
 because the window of a fast path grows by several segments in a millisecond. The simulated path has
-the round-trip time of the first live segment, which is about 0.1 ms longer than nominal.
+the round-trip time of the first live segment, which is about 0.1 ms longer than nominal. The
+simulated transfer starts at the same phase of the kernel's ticks, because clocks of timestamps and
+of CUBIC count milliseconds and jiffies.
 
 The kernel sends each transfer twice, and is also compared with itself by the same bounds. Where a
 full buffer drops one packet more or less, or a loss occurs some milliseconds later, two transfers
@@ -190,7 +192,7 @@ def measured(path: PathOf, folder: Path | None) -> list[Transfer]:
 def judged(path: PathOf, folder: Path | None) -> Verdict:
     """Compare the transfers over a path."""
     one, other = measured(path, folder)
-    ours = simulated(path, one.extra_s)
+    ours = simulated(path, one)
     late_s = max(one.late_s, other.late_s)
     return Verdict(path, compared(path, one, ours), compared(path, one, other), late_s)
 

@@ -141,6 +141,7 @@ prop_compose! {
             ecn,
             nagle,
             restart_after_idle,
+            window_divisor: 3,
             msl: Duration::from_secs(30),
             // With a loss rate of 30 % a segment may need many transmissions; no connection may
             // time out.

@@ -145,6 +145,7 @@ impl Reader<'_> {
             ecn: on(7),
             nagle: on(8),
             restart_after_idle: on(9),
+            window_divisor: 3,
             msl: self.millis(),
             max_timeouts: self.byte(),
             max_syn_timeouts: self.byte(),

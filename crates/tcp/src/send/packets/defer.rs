@@ -66,12 +66,12 @@ impl Blocks {
 
 impl PacketSender {
     /// Returns whether the next group of full-sized segments is deferred. `queued` is the payload up
-    /// to the end of the queue or of a record, and `closed` says that no data can join it.
+    /// to the end of the queue or of a record, and `is_final` says that no data can join it.
     pub(in crate::send) fn defers_group(
         &mut self,
         half: &Half<'_>,
         queued: u32,
-        closed: bool,
+        is_final: bool,
     ) -> bool {
         if self.continues_group()
             || self.state >= CongestionState::Recovery
@@ -103,7 +103,7 @@ impl PacketSender {
         let by_cwnd = room * half.smss < by_peer;
         let limited = limit <= block;
         self.output.blocked |= by_cwnd && limited;
-        limited || !closed
+        limited || !is_final
     }
 
     fn expects_ack_soon(&self, half: &Half<'_>) -> bool {
