@@ -62,6 +62,8 @@ class Comparison:
     """Largest relative difference after it."""
     beyond: int
     """Number of the samples after it that are more than 5 % apart."""
+    coarse: int
+    """Number of these samples that are more than one segment apart, too."""
     count: int
     """Number of the samples after it."""
     took: float
@@ -97,7 +99,8 @@ class Comparison:
         ended = " / ".join("a loss" if one is None else str(one[1]) for one in self.rounds)
         return (
             f"{self.before} segments before a loss, {self.worst:.1%} after it "
-            f"({self.beyond} of {self.count} samples beyond 5 %), time {self.took:+.2%}, "
+            f"({self.beyond} of {self.count} samples beyond 5 %, {self.coarse} of them by more than "
+            f"one segment), time {self.took:+.2%}, "
             f"slow start ends in round {ended}, {self.drops[0]} / {self.drops[1]} drops, "
             f"same packets until {self.same_s:.2f} s"
         )
@@ -107,7 +110,7 @@ def compared(path: PathOf, kernel: Transfer, other: Transfer) -> Comparison:
     """Compare two transfers. The samples are those of ``kernel``."""
     loss_s = min(kernel.first_loss_s, other.first_loss_s)
     times = [sample.time_s for sample in other.samples]
-    before, worst, beyond, count = 0, 0.0, 0, 0
+    before, worst, beyond, coarse, count = 0, 0.0, 0, 0, 0
     due_s = 0.0
     for sample in kernel.samples[:-1]:
         if sample.time_s < due_s:
@@ -125,10 +128,12 @@ def compared(path: PathOf, kernel: Transfer, other: Transfer) -> Comparison:
             count += 1
             worst = max(worst, gap / sample.cwnd)
             beyond += gap > 0.05 * sample.cwnd
+            coarse += gap > max(1.0, 0.05 * sample.cwnd)
     return Comparison(
         before=before,
         worst=worst,
         beyond=beyond,
+        coarse=coarse,
         count=count,
         took=other.took_s / kernel.took_s - 1,
         rounds=(kernel.left_slow_start(), other.left_slow_start()),
