@@ -65,8 +65,8 @@ impl Blocks {
 }
 
 impl PacketSender {
-    /// Returns whether the next group of full-sized segments is deferred. `queued` is the payload up
-    /// to the end of the queue or of a record, and `is_final` says that no data can join it.
+    /// Returns whether the next group of full-sized segments is deferred. `queued` is the payload
+    /// up to the end of the queue or of a record, and `is_final` says that no data can join it.
     pub(in crate::send) fn defers_group(
         &mut self,
         half: &Half<'_>,
