@@ -10,6 +10,7 @@ import math
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any, Final
 
 import polars as pl
 from _linux_capture import Packet, packets
+from _linux_live import JIFFY_S, WHEEL_S, ticks_ahead
 
 import tcpsf
 
@@ -66,17 +68,18 @@ class PathOf:
         """Return the round-trip time of a full packet without a queue, in seconds."""
         return self.rtt_ms / 1e3 + PACKET * 8 / self.rate_mbit / 1e6
 
-    def scenario(self, extra_s: float = 0.0) -> dict[str, Any]:
-        """Return the path with the transfer."""
+    def scenario(self, extra_s: float = 0.0, start_s: float = 0.0) -> dict[str, Any]:
+        """Return the path with the transfer, which begins at ``start_s``."""
         return {
             "name": f"path-{self.number}",
-            "duration": "300s",
+            "duration": f"{start_s + 300:.0f}s",
             "samples": {"every": f"{FINE_S * 1e3:g}ms", "workloads": ["bulk"]},
             "tcp": {"profile": "linux-6.18"},
             "link": self.links(extra_s),
             "workload": [
                 {"name": "bulk", "kind": "transfers", "from": "server", "to": "client"}
                 | {"sizes": [BYTES], "sender": "linux", "handshake": True, "opener": "receiver"}
+                | {"start": f"{start_s * 1e9:.0f}ns"}
             ],
         }
 
@@ -124,6 +127,8 @@ class Transfer:
     """Round-trip time of the first segment beyond that of the path."""
     late_s: float
     """Longest time by which the link delivered a packet late."""
+    phase_s: float
+    """Phase of the first segment in the kernel's ticks, in seconds below `WHEEL_S`."""
 
     def json(self) -> str:
         """Return the transfer as JSON."""
@@ -156,17 +161,19 @@ class Transfer:
         return bisect.bisect_right(self.rounds, time_s)
 
 
-def simulated(path: PathOf, extra_s: float) -> Transfer:
-    """Simulate the transfer. ``extra_s`` is the additional round-trip time of the live link."""
+def simulated(path: PathOf, kernel: Transfer) -> Transfer:
+    """Simulate a transfer of the kernel, with its round-trip time and phase."""
+    rtt_s = path.rtt_ms / 1e3 + kernel.extra_s
+    start_s = (kernel.phase_s - 1.5 * rtt_s) % WHEEL_S
     with TemporaryDirectory() as name:
         capture = Path(name) / "pcapng"
         result = tcpsf.run(
-            tcpsf.Scenario.from_dict(path.scenario(extra_s)),
+            tcpsf.Scenario.from_dict(path.scenario(kernel.extra_s, start_s)),
             seed=1,
             pcap=tcpsf.Pcap(path=capture, place="both"),
         )
         trace = packets(capture)
-    offset = 1.5 * (path.rtt_ms / 1e3 + extra_s)
+    offset = start_s + 1.5 * rtt_s
     rows = result.samples.with_columns(pl.col("quantity").cast(pl.String))
     rows = rows.pivot("quantity", index="time_s", values="value")
     samples = [
@@ -183,7 +190,12 @@ def simulated(path: PathOf, extra_s: float) -> Transfer:
     took = result.flows.row(0, named=True)["receiver_s"]
     lost = sum(one.length > 0 and one.delay_s is None for one in trace)
     return Transfer(
-        samples=samples, took_s=took, drops=lost - len(path.lost), late_s=0.0, **_facts(trace, path)
+        samples=samples,
+        took_s=took,
+        drops=lost - len(path.lost),
+        late_s=0.0,
+        phase_s=kernel.phase_s,
+        **_facts(trace, path),
     )
 
 
@@ -207,13 +219,16 @@ def live(path: PathOf) -> Transfer:
         link += ["--json", str(folder / "link.json"), "--outside", " ".join(server), "--", *client]
         (folder / "link").write_text(json.dumps(link), encoding="utf-8")
         command = [sys.executable, str(HERE / "_linux_live.py"), str(folder / "link"), "1"]
+        offset_s = time.time() - time.monotonic()
         subprocess.run(command, check=True, timeout=200)
+        offset_s = (offset_s + time.time() - time.monotonic()) / 2
         rows = json.loads((folder / "samples").read_text(encoding="utf-8"))
         took = json.loads((folder / "took").read_text(encoding="utf-8"))
         report = json.loads((folder / "link.json").read_text(encoding="utf-8"))
         trace = packets(folder / "pcapng")
     if report["down"]["missed_packets"] or report["up"]["missed_packets"]:
         sys.exit("the link missed packets")
+    first_s = next(one.sent_s for one in trace if one.length > 0)
     return Transfer(
         samples=[
             Sample(time_s, cwnd, None if ssthresh >= INFINITE else ssthresh)
@@ -222,6 +237,7 @@ def live(path: PathOf) -> Transfer:
         took_s=took,
         drops=report["down"]["dropped_buffer_packets"],
         late_s=max(report[way]["timing_error_max_s"] for way in ("down", "up")),
+        phase_s=(first_s - offset_s + ticks_ahead() * JIFFY_S) % WHEEL_S,
         **_facts(trace, path),
     )
 
@@ -255,9 +271,10 @@ def _rounds(sent: Iterable[tuple[float, int]], acks: Iterable[tuple[float, int]]
     """Return the times at which an acknowledgment exceeds what was sent when its round began."""
     found: list[float] = []
     end = nxt = 0
-    events = sorted([(at, 0, offset) for at, offset in sent] + [(at, 1, ack) for at, ack in acks])
-    for time_s, is_ack, value in events:
-        if not is_ack:
+    # Data that answers an acknowledgment may have the same time.
+    events = sorted([(at, 0, ack) for at, ack in acks] + [(at, 1, offset) for at, offset in sent])
+    for time_s, is_data, value in events:
+        if is_data:
             nxt = max(nxt, value + SEGMENT)
         elif value > end:
             found.append(time_s)

@@ -11,7 +11,9 @@ The window is read from `TCP_INFO` every 10 ms.
 
 A sample is compared with the windows of the other side within one jiffy (4 ms) before and after it,
 because the window of a fast path grows by several segments in a millisecond. The simulated path has
-the round-trip time of the first live segment, which is about 0.1 ms longer than nominal.
+the round-trip time of the first live segment, which is about 0.1 ms longer than nominal. The
+simulated transfer starts at the same phase of the kernel's ticks, because clocks of timestamps and
+of CUBIC count milliseconds and jiffies.
 
 The kernel sends each transfer twice, and is also compared with itself by the same bounds. Where a
 full buffer drops one packet more or less, or a loss occurs some milliseconds later, two transfers
@@ -60,6 +62,8 @@ class Comparison:
     """Largest relative difference after it."""
     beyond: int
     """Number of the samples after it that are more than 5 % apart."""
+    coarse: int
+    """Number of these samples that are more than one segment apart, too."""
     count: int
     """Number of the samples after it."""
     took: float
@@ -95,7 +99,8 @@ class Comparison:
         ended = " / ".join("a loss" if one is None else str(one[1]) for one in self.rounds)
         return (
             f"{self.before} segments before a loss, {self.worst:.1%} after it "
-            f"({self.beyond} of {self.count} samples beyond 5 %), time {self.took:+.2%}, "
+            f"({self.beyond} of {self.count} samples beyond 5 %, {self.coarse} of them by more than "
+            f"one segment), time {self.took:+.2%}, "
             f"slow start ends in round {ended}, {self.drops[0]} / {self.drops[1]} drops, "
             f"same packets until {self.same_s:.2f} s"
         )
@@ -105,7 +110,7 @@ def compared(path: PathOf, kernel: Transfer, other: Transfer) -> Comparison:
     """Compare two transfers. The samples are those of ``kernel``."""
     loss_s = min(kernel.first_loss_s, other.first_loss_s)
     times = [sample.time_s for sample in other.samples]
-    before, worst, beyond, count = 0, 0.0, 0, 0
+    before, worst, beyond, coarse, count = 0, 0.0, 0, 0, 0
     due_s = 0.0
     for sample in kernel.samples[:-1]:
         if sample.time_s < due_s:
@@ -123,10 +128,12 @@ def compared(path: PathOf, kernel: Transfer, other: Transfer) -> Comparison:
             count += 1
             worst = max(worst, gap / sample.cwnd)
             beyond += gap > 0.05 * sample.cwnd
+            coarse += gap > max(1.0, 0.05 * sample.cwnd)
     return Comparison(
         before=before,
         worst=worst,
         beyond=beyond,
+        coarse=coarse,
         count=count,
         took=other.took_s / kernel.took_s - 1,
         rounds=(kernel.left_slow_start(), other.left_slow_start()),
@@ -190,7 +197,7 @@ def measured(path: PathOf, folder: Path | None) -> list[Transfer]:
 def judged(path: PathOf, folder: Path | None) -> Verdict:
     """Compare the transfers over a path."""
     one, other = measured(path, folder)
-    ours = simulated(path, one.extra_s)
+    ours = simulated(path, one)
     late_s = max(one.late_s, other.late_s)
     return Verdict(path, compared(path, one, ours), compared(path, one, other), late_s)
 

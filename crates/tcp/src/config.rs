@@ -58,9 +58,9 @@ pub struct Config {
     pub nagle: bool,
     /// RFC 5681 §4.1: restart with slow start after an idle time of one RTO.
     pub restart_after_idle: bool,
-    /// Share of the window that a sender which counts packets sends at once: one divided by this
-    /// number (`tcp_tso_win_divisor`). Less may wait for an acknowledgment that is expected within a
-    /// millisecond.
+    /// A sender that counts packets sends this fraction of the window at once: one divided by the
+    /// number (`tcp_tso_win_divisor`). Less may wait for an acknowledgment that is expected within
+    /// a millisecond.
     pub window_divisor: u8,
     /// Maximum segment lifetime (RFC 9293 §3.4.2). TIME-WAIT lasts two of them.
     pub msl: Duration,

@@ -268,8 +268,8 @@ impl Sender {
                 return Err(Hold::Quiet);
             }
         }
-        let closed = record_end.is_some() || closes;
-        if !probes && payload == half.smss && packets.defers_group(&half, in_record, closed) {
+        let is_final = record_end.is_some() || closes;
+        if !probes && payload == half.smss && packets.defers_group(&half, in_record, is_final) {
             return Err(Hold::Quiet);
         }
         Ok(NewPacket { seq: nxt, len: payload + u32::from(fin), small, new: true })

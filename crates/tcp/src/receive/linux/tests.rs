@@ -126,6 +126,36 @@ fn buffer_follows_the_data_of_a_round_trip() {
     assert!(bound(None, 0) > 200_000);
 }
 
+/// A segment that fills a hole releases 16 others. The live kernel reads the first of the 17 and
+/// measures then, so that the buffer grows one round trip later (`tcp_rcv_space_adjust`).
+#[test]
+fn long_read_ends_the_measurement_at_its_first_packet() {
+    const SEGMENT: u32 = 1448;
+    let config = Config { receive_buffer: 32 << 20, ..(*config(131_072)).clone() };
+    let negotiated = Negotiated::between_equals(&config);
+    let mut receiver = Receiver::new(&config);
+    receiver.synchronize(SeqNum::new(0));
+    let options = *config.receiver.linux().unwrap();
+    receiver.become_linux(options, &config, &negotiated, SEGMENT, 64_240);
+    receiver.start_linux(false, at(0));
+    receiver.measure_echo(1, Some(Duration::from_millis(15)), SEGMENT);
+    let (base, mut timer) = (receiver.nxt, Instant::NEVER);
+    let mut arrive = |receiver: &mut Receiver, number: u32, millis: u64| {
+        let mut text = text(0, SEGMENT, false);
+        text.seq = base + number * SEGMENT;
+        receiver.text_as_linux(&text, &facts(at(millis), Some(15)), &mut timer);
+        let taken = receiver.read(1 << 20);
+        receiver.note_read(taken, true);
+        receiver.special.linux().unwrap().window.full()
+    };
+    for number in 1..17 {
+        arrive(&mut receiver, number, 100);
+    }
+    let before = arrive(&mut receiver, 0, 110);
+    assert_eq!(before, 81_920);
+    assert!(arrive(&mut receiver, 17, 126) > before);
+}
+
 fn acknowledging() -> Acknowledging {
     Acknowledging::new(LinuxRtoConfig::HZ_1000, false)
 }

@@ -65,13 +65,13 @@ impl Blocks {
 }
 
 impl PacketSender {
-    /// Returns whether the next group of full-sized segments is deferred. `queued` is the payload up
-    /// to the end of the queue or of a record, and `closed` says that no data can join it.
+    /// Returns whether the next group of full-sized segments is deferred. `queued` is the payload
+    /// up to the end of the queue or of a record, and `is_final` says that no data can join it.
     pub(in crate::send) fn defers_group(
         &mut self,
         half: &Half<'_>,
         queued: u32,
-        closed: bool,
+        is_final: bool,
     ) -> bool {
         // Linux defers within the millisecond. Its clock reads more after a wait of exactly that.
         if self.continues_group()
@@ -104,7 +104,7 @@ impl PacketSender {
         let by_cwnd = room * half.smss < by_peer;
         let limited = limit <= block;
         self.output.blocked |= by_cwnd && limited;
-        limited || !closed
+        limited || !is_final
     }
 
     fn expects_ack_soon(&self, half: &Half<'_>) -> bool {
