@@ -19,6 +19,9 @@ The kernel sends each transfer twice, and is also compared with itself by the sa
 full buffer drops one packet more or less, or a loss occurs some milliseconds later, two transfers
 of the kernel differ as well.
 
+The program fails if a bound holds on significantly fewer paths than between the kernel and itself
+(sign test over the paths on which only one of them holds).
+
 A transfer is repeated up to three times if the link delivered a packet more than 2 ms late. The
 outcome does not matter for that decision. The least disturbed repetition counts.
 
@@ -33,6 +36,7 @@ from __future__ import annotations
 
 import argparse
 import bisect
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,6 +45,7 @@ from typing import Final
 
 from _linux_bulk import FINE_S, PathOf, Transfer, drawn, live, simulated
 from _linux_cubic_page import page
+from _verdicts import judged as judged_statements
 from linux_cells import missing
 
 EVERY_S: Final = 0.010
@@ -49,6 +54,7 @@ SHIFT_S: Final = 0.004
 DISTURBED_S: Final = 0.002
 ATTEMPTS: Final = 3
 DEFAULT_PATHS: Final = 20
+SIGNIFICANT: Final = 0.05
 CRITERIA: Final = ("before", "after", "time", "round")
 
 
@@ -202,6 +208,15 @@ def judged(path: PathOf, folder: Path | None) -> Verdict:
     return Verdict(path, compared(path, one, ours), compared(path, one, other), late_s)
 
 
+def worse(verdicts: Sequence[Verdict], criterion: str) -> bool:
+    """Whether a bound holds on significantly fewer paths than between the kernel and itself."""
+    pairs = [(one.ours.holds(criterion), one.kernel.holds(criterion)) for one in verdicts]
+    lost = sum(not ours and kernel for ours, kernel in pairs)
+    apart = sum(ours != kernel for ours, kernel in pairs)
+    by_chance = sum(math.comb(apart, count) for count in range(lost, apart + 1)) / 2**apart
+    return lost > 0 and by_chance < SIGNIFICANT
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the paths and print a verdict for each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -223,7 +238,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"simulated: {good} of {len(verdicts)} paths hold, kernel again: {again}")
     if options.page is not None:
         options.page.write_text(page(verdicts), encoding="utf-8")
-    return 1 if good < len(verdicts) or not verdicts else 0
+    bounds = [
+        (f"bound `{name}` as often as the kernel", not worse(verdicts, name)) for name in CRITERIA
+    ]
+    return 1 if judged_statements(bounds) or not verdicts else 0
 
 
 if __name__ == "__main__":
