@@ -2,10 +2,11 @@
 
     python _linux_client.py SETTINGS
 
-It runs behind `tcpsf link`. SETTINGS is a JSON file with `replies` (numbers of segments, in order),
-`every` (seconds between connections), `quick` (whether the kernel may acknowledge quickly at first),
-`linger` (seconds to wait before the end), `ready` (a file that the server makes), `done` (a file that
-it makes at the end) and `tap` (a file for which it then waits, or null).
+It runs behind `tcpsf link`. SETTINGS is a JSON file with these keys: `replies`, the numbers of
+segments, in order; `every`, the seconds between connections; `linger`, the seconds to wait before
+the end. `quick` says whether the kernel may acknowledge quickly at first. `ready` is a file that
+the server makes, and `done` one that this program makes at the end. `tap` is a file for which it
+then waits, or null.
 """
 
 from __future__ import annotations

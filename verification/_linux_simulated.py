@@ -78,13 +78,9 @@ def simulated(
     if setting.records is not None:
         workload["records"] = [setting.records]
 
-    noise = Noise(
-        most_s=noise_s,
-        begin_s=start,
-        end_s=start + reply.sent[-1].time_s + 6 * setting.rtt_ms / 1e3,
-        step_s=max(0.001, setting.rtt_ms / 8e3),
-        draw=draw,
-    )
+    end_s = start + reply.sent[-1].time_s + 6 * setting.rtt_ms / 1e3
+    step_s = max(0.001, setting.rtt_ms / 8e3)
+    noise = Noise(most_s=noise_s, begin_s=start, end_s=end_s, step_s=step_s, draw=draw)
     scenario = tcpsf.Scenario.from_dict(
         {
             "name": "one",

@@ -110,7 +110,7 @@ def _blocks(options: bytes) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What was recorded of a connection."""
+    """Segments of a connection, and its handshake."""
 
     handshake_us: int
     segments: list[Tapped]
