@@ -8,7 +8,7 @@ use super::{Arguments, Kind, Machine, Outcome, Socket};
 use crate::script::Value;
 
 /// Options without an effect on what a single connection sends.
-const ACCEPTED: [&str; 16] = [
+const ACCEPTED: [&str; 15] = [
     "SO_REUSEADDR",
     "SO_REUSEPORT",
     "SO_MARK",
@@ -16,7 +16,6 @@ const ACCEPTED: [&str; 16] = [
     "SO_RCVLOWAT",
     "SO_BUSY_POLL",
     "SO_ZEROCOPY",
-    "TCP_QUICKACK",
     "TCP_DEFER_ACCEPT",
     "IP_FREEBIND",
     "IP_TTL",
@@ -55,8 +54,8 @@ impl Machine {
         let Some(socket) = self.socket_mut(fd) else { return Outcome::error("EBADF") };
         let is_open = matches!(socket.kind, Kind::Stream(_));
         match set(socket, name, *value) {
-            Set::Nagle => {
-                self.change_nagle(fd, name, *value != 0);
+            Set::Delays => {
+                self.change_delays(fd, name, *value != 0);
                 Outcome::value(0)
             }
             // The connection has taken its settings over.
@@ -75,13 +74,14 @@ impl Machine {
         }
     }
 
-    /// Hands `TCP_NODELAY` or `TCP_CORK` of a socket to its connection, if it has one. Data that
-    /// was held back may then be sent.
-    fn change_nagle(&mut self, fd: i64, name: &str, on: bool) {
+    /// Hands `TCP_NODELAY`, `TCP_CORK` or `TCP_QUICKACK` of a socket to its connection, if it has
+    /// one. Data or an acknowledgment that was held back may then be sent.
+    fn change_delays(&mut self, fd: i64, name: &str, on: bool) {
         let now = self.now;
         if let Some((_, endpoint)) = self.stream(fd) {
             match name {
                 "TCP_CORK" => endpoint.connection.set_cork(on),
+                "TCP_QUICKACK" => endpoint.connection.set_quick_ack(on),
                 _ => endpoint.connection.set_no_delay(on),
             }
             endpoint.drain(now);
@@ -165,8 +165,8 @@ enum Set {
     Setting,
     /// The time limits of the connection have changed.
     Timeouts,
-    /// `TCP_NODELAY` or `TCP_CORK` has changed.
-    Nagle,
+    /// `TCP_NODELAY`, `TCP_CORK` or `TCP_QUICKACK` has changed.
+    Delays,
     Invalid,
     Unknown,
 }
@@ -196,9 +196,9 @@ fn set(socket: &mut Socket, name: &str, value: i64) -> Set {
         }
         "TCP_NODELAY" => {
             socket.settings.no_delay = value != 0;
-            Set::Nagle
+            Set::Delays
         }
-        "TCP_CORK" => Set::Nagle,
+        "TCP_CORK" | "TCP_QUICKACK" => Set::Delays,
         "TCP_MAXSEG" => match u16::try_from(value).ok().filter(|&mss| mss >= 88) {
             Some(mss) => {
                 socket.settings.max_segment = Mss::new(mss);

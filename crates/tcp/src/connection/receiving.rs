@@ -38,6 +38,12 @@ impl Connection {
         accepted
     }
 
+    /// Sends acknowledgments at once, or delays them as on an interactive connection
+    /// (`TCP_QUICKACK`). A receiver that follows the RFCs ignores it.
+    pub fn set_quick_ack(&mut self, quick: bool) {
+        self.rcv.set_quick_ack(quick);
+    }
+
     /// Applies the options of the SYNs to the receiver. `timestamps` says that the window of the
     /// local SYN was counted in segments with timestamps.
     #[cold]

@@ -137,6 +137,11 @@ impl Acknowledging {
         self.interactive = true;
     }
 
+    /// `TCP_QUICKACK`: unlike a segment that asks for it, the option leaves the delay as it is.
+    pub(super) fn set_interactive(&mut self, interactive: bool) {
+        self.interactive = interactive;
+    }
+
     /// Records the arrival of in-order data, and adapts the delay to the time since the data
     /// before. Returns whether acknowledgments at once begin: with the first data, and after a
     /// silence in which the sender lost its window.

@@ -358,6 +358,17 @@ impl Receiver {
         }
     }
 
+    /// `TCP_QUICKACK`: acknowledgments at once, or delayed ones. An acknowledgment that waits is sent
+    /// if everything has been read.
+    pub(crate) fn set_quick_ack(&mut self, quick: bool) {
+        let is_read = self.unread == 0 && self.out_of_order.is_empty();
+        let Some(linux) = self.special.linux_mut() else { return };
+        linux.acks.set_interactive(!quick);
+        if quick && is_read && linux.acks.is_scheduled() {
+            self.acks_due = self.acks_due.max(1);
+        }
+    }
+
     /// The application has read `taken` bytes (`tcp_cleanup_rbuf`). `open` says that the peer can
     /// still send data.
     pub(crate) fn note_read(&mut self, taken: u32, open: bool) {
