@@ -358,8 +358,8 @@ impl Receiver {
         }
     }
 
-    /// `TCP_QUICKACK`: acknowledgments at once, or delayed ones. An acknowledgment that waits is sent
-    /// if everything has been read.
+    /// `TCP_QUICKACK`: acknowledgments at once, or delayed ones. An acknowledgment that waits is
+    /// sent if everything has been read.
     pub(crate) fn set_quick_ack(&mut self, quick: bool) {
         let is_read = self.unread == 0 && self.out_of_order.is_empty();
         let Some(linux) = self.special.linux_mut() else { return };
