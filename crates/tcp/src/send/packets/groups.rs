@@ -16,8 +16,9 @@ pub(super) struct Group {
     left: u32,
     /// Whether the group has several segments.
     several: bool,
-    /// Whether the last segment began the group.
+    /// Whether the last segment began the group, and whether it ended a group of several.
     began: bool,
+    ended: bool,
 }
 
 impl Group {
@@ -63,6 +64,7 @@ impl PacketSender {
             self.group.several = self.group.left > 1;
         }
         self.group.left -= 1;
+        self.group.ended = self.group.left == 0 && self.group.several;
         stamp
     }
 
@@ -78,13 +80,12 @@ impl PacketSender {
 
     /// Returns whether the segment that was noted last ends a group of several.
     pub(crate) fn ends_group(&self) -> bool {
-        self.group.left == 0 && self.group.several
+        self.group.ended
     }
 
     /// Ends a group with the burst of new data.
     pub(super) fn finish_group(&mut self) {
         self.group.left = 0;
-        self.group.several = false;
     }
 
     /// Number of segments in the next group (`tcp_tso_autosize`, `tcp_cwnd_test`).

@@ -40,6 +40,13 @@ pub(crate) struct Output {
     probing: bool,
 }
 
+impl Output {
+    /// Returns whether a burst of new data has not been ended.
+    pub(super) const fn has_burst(&self) -> bool {
+        self.burst > 0 || self.blocked
+    }
+}
+
 /// Rules that do not apply to a segment of new data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::send) enum Force {
@@ -164,7 +171,8 @@ impl PacketSender {
     /// `len` is its length in bytes.
     pub(in crate::send) fn on_sent(&mut self, half: &Half<'_>, len: u32, was_empty: bool) {
         self.pacing.on_sent(half.now, len, self.began_group());
-        if was_empty || self.timer.kind() == Some(TimerKind::LossProbe) {
+        // The end of the burst schedules another tail loss probe, if it may.
+        if was_empty || self.timer.kind() == Some(TimerKind::LossProbe) && !self.may_probe() {
             self.restart_rto(half);
         }
         if self.is_reducing() {
@@ -272,6 +280,7 @@ impl PacketSender {
     /// window does not change (RFC 1191 §6.4, Linux's `tcp_simple_retransmit`). Returns whether
     /// there was a longer segment.
     pub(in crate::send) fn on_smaller_segments(&mut self, half: &mut Half<'_>, smss: u32) -> bool {
+        self.finish_burst(half);
         let (lost, resent) = (half.board.lost_segments(), half.board.resent_segments());
         half.board.mark_lost_longer_than(smss);
         self.note_lost(half, lost, resent);

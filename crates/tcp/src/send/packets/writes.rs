@@ -78,6 +78,11 @@ impl Writes {
         std::mem::take(&mut self.wrote)
     }
 
+    /// Returns whether [`take_wrote`](Self::take_wrote) would return true.
+    pub(super) const fn has_written(&self) -> bool {
+        self.wrote
+    }
+
     /// Releases what `MSG_MORE` or `TCP_CORK` held, after the timer for window probes has expired.
     /// The segment then carries PSH.
     pub(crate) fn release(&mut self) {
@@ -104,7 +109,13 @@ impl Writes {
     }
 
     /// Returns whether a segment that ends before `end` ends a write, so that it carries PSH.
+    // Out of line: the path of all senders calls it.
+    #[inline(never)]
     pub(in crate::send) fn pushes_at(&self, end: SeqNum) -> bool {
+        // Usually no write ends in or before the segment.
+        if self.ends.front().is_none_or(|first| first.end.after(end)) {
+            return false;
+        }
         let index = self.ends.partition_point(|write| write.end.before(end));
         self.ends.range(index..).take_while(|write| write.end == end).any(|write| write.push)
     }
