@@ -199,7 +199,7 @@ impl Sender {
                 }
                 Next::ForcedNewData(force) => {
                     if let Ok(packet) = self.new_packet_unless(force, config, now) {
-                        return Some(self.send_new(packet, now));
+                        return Some(self.send_new(packet, false, now));
                     }
                     let (packets, mut half) = self.packet_half(now)?;
                     next = packets.instead_of_new_data(&mut half);
@@ -231,7 +231,7 @@ impl Sender {
     #[inline(always)]
     fn send_new_data(&mut self, now: Instant, config: &Config) -> Option<NewPacket> {
         let idle = self.board.is_empty();
-        let (packets, _) = self.packet_half(now)?;
+        let packets = self.special.packets_mut()?;
         if packets.writes.take_wrote() && idle {
             packets.begin_write();
             // RFC 5681 §4.1. Linux asks when the application writes.
@@ -239,11 +239,7 @@ impl Sender {
         }
         let result = self.new_packet(Force::Nothing, config, now);
         match result {
-            Ok(packet) => {
-                let packet = self.send_new(packet, now);
-                self.end_full_burst(now);
-                Some(packet)
-            }
+            Ok(packet) => Some(self.send_new(packet, true, now)),
             Err(hold) => {
                 let mss_c = self.mss_c();
                 self.finish_packet_burst(now);
@@ -338,27 +334,27 @@ impl Sender {
         self.next_of_tail(left, room)
     }
 
-    /// Records that new data is sent.
-    #[inline]
-    fn send_new(&mut self, packet: NewPacket, now: Instant) -> NewPacket {
-        let was_empty = self.board.is_empty();
+    /// Records that new data is sent. Ends the burst if `may_end`, and if the congestion window is
+    /// then full.
+    fn send_new(&mut self, packet: NewPacket, may_end: bool, now: Instant) -> NewPacket {
         let payload = packet.len - u32::from((packet.seq + packet.len).after(self.data_end));
-        let mut stamp = now;
-        if let Some((packets, half)) = self.packet_half(now) {
-            stamp = packets.note_group(&half, packet.len, payload);
-            if was_empty {
-                packets.on_transmit_start(now);
-            }
+        let may_end = may_end && self.is_plain();
+        let Some((packets, mut half)) = self.packet_half(now) else { return packet };
+        let was_empty = half.board.is_empty();
+        let stamp = packets.note_group(&half, packet.len, payload);
+        if was_empty {
+            packets.on_transmit_start(now);
         }
-        self.board.push(self.nxt, packet.len, stamp, false);
-        self.nxt += packet.len;
-        self.max = self.nxt;
+        half.board.push(half.nxt, packet.len, stamp, false);
+        half.nxt += packet.len;
+        half.unsent -= packet.len;
+        packets.on_sent(&half, packet.len, was_empty);
+        let (nxt, ended) = (half.nxt, may_end && packets.end_if_full(&half));
+        self.repair.burst_ended = ended;
+        (self.nxt, self.max) = (nxt, nxt);
         self.last_sent = now;
         if packet.small {
-            self.small_end = self.nxt;
-        }
-        if let Some((packets, half)) = self.packet_half(now) {
-            packets.on_sent(&half, packet.len, was_empty);
+            self.small_end = nxt;
         }
         packet
     }

@@ -12,7 +12,7 @@ use super::Sender;
 impl Sender {
     /// Returns whether segments are full-sized, and no end of a write is cut or copied.
     #[inline]
-    fn is_plain(&self) -> bool {
+    pub(super) fn is_plain(&self) -> bool {
         self.policies.segmenter.is_plain() && self.special.copies().is_none()
     }
 
@@ -34,16 +34,5 @@ impl Sender {
             return false;
         }
         self.packet_half(now).is_some_and(|(packets, half)| packets.end_if_idle(&half))
-    }
-
-    /// Ends the burst of new data if the congestion window is full, so that a driver need not ask
-    /// for another segment.
-    #[inline(never)]
-    pub(super) fn end_full_burst(&mut self, now: Instant) {
-        if self.is_plain()
-            && let Some((packets, half)) = self.packet_half(now)
-        {
-            self.repair.burst_ended = packets.end_if_full(&half);
-        }
     }
 }

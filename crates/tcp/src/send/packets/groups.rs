@@ -14,8 +14,8 @@ pub(super) struct Group {
     stamp: Instant,
     /// Number of segments that follow in the group.
     left: u32,
-    /// Whether the group has several segments.
-    several: bool,
+    /// Number of segments of the group.
+    size: u32,
     /// Whether the last segment began the group, and whether it ended a group of several.
     began: bool,
     ended: bool,
@@ -60,11 +60,11 @@ impl PacketSender {
         }
         self.group.began = is_short || self.group.left == 0;
         if self.group.began {
-            self.group.left = if is_short { 1 } else { self.group_size(half) };
-            self.group.several = self.group.left > 1;
+            self.group.size = if is_short { 1 } else { self.group_size(half) };
+            self.group.left = self.group.size;
         }
         self.group.left -= 1;
-        self.group.ended = self.group.left == 0 && self.group.several;
+        self.group.ended = self.group.left == 0 && self.group.size > 1;
         stamp
     }
 

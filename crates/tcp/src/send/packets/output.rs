@@ -226,12 +226,17 @@ impl PacketSender {
 
     /// Ends a burst of new data: schedules a tail loss probe and records how far the window was
     /// used. Every input and the end of a drain call it.
+    #[inline]
     pub(in crate::send) fn finish_burst(&mut self, half: &Half<'_>) {
         self.finish_group();
-        let Output { burst, blocked, probing, .. } = self.output;
-        if burst == 0 && !blocked {
-            return;
+        if self.output.has_burst() {
+            self.note_burst(half);
         }
+    }
+
+    #[inline(never)]
+    fn note_burst(&mut self, half: &Half<'_>) {
+        let Output { burst, blocked, probing, .. } = self.output;
         (self.output.burst, self.output.blocked, self.output.probing) = (0, false, false);
         if burst > 0 && !probing {
             self.schedule_probe(half, false);
