@@ -68,6 +68,12 @@ pub enum AnySegmenter {
 }
 
 impl AnySegmenter {
+    /// Returns whether all segments are full-sized, and no end of a write is cut.
+    #[inline]
+    pub const fn is_plain(&self) -> bool {
+        matches!(self, Self::FullSized(FullSized { tail: None }))
+    }
+
     /// Returns whether the framing cuts the end of a write. The sender then asks
     /// [`tail_mut`](Self::tail_mut) for the payload of each segment.
     #[inline]

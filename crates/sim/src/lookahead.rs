@@ -106,7 +106,7 @@ impl LookAhead {
                 flow.read(arrival);
                 self.respond(shared, arrival, slot, flow);
             }
-            if flow.sender.is_idle() {
+            if flow.sender.is_idle() || flow.sender.has_ended_burst() {
                 return;
             }
         }

@@ -175,7 +175,8 @@ impl Shared {
                 self.recorder.on_link_outcome(now, flow, &packet(), outcome);
             }
             flow.in_network += u32::from(outcome.is_accepted());
-            if flow.end(end).is_idle() {
+            let connection = flow.end(end);
+            if connection.is_idle() || connection.has_ended_burst() {
                 break;
             }
         }

@@ -22,6 +22,7 @@ pub(crate) mod packets;
 mod policies;
 mod repair;
 mod reports;
+mod shortcuts;
 mod special;
 mod state;
 mod tail;

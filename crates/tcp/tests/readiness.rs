@@ -226,3 +226,33 @@ fn note_if_drained_equals_a_final_poll() {
     // None of three small writes in sequence widened the window.
     assert_eq!(polled[5].0, polled[7].0);
 }
+
+/// A sender that counts packets ends its burst when the congestion window is full. A driver that
+/// then asks no further has the same segments, windows and timers.
+#[test]
+fn an_ended_burst_equals_a_final_poll() {
+    let run = |polls_again: bool| {
+        let mut connection = sender("linux");
+        let (mut now, mut bytes, mut ended) = (Instant::ZERO, 0, 0);
+        let mut states = Vec::new();
+        for acknowledged in [0, 1, 2, 2, 3, 1, 4, 2, 8, 16, 1, 30] {
+            now += Duration::from_millis(20);
+            if acknowledged > 0 {
+                bytes += acknowledged * 1000;
+                connection.on_segment(&acknowledgment(bytes), now);
+            }
+            while connection.poll_transmit(now).is_some() {
+                if !polls_again && connection.has_ended_burst() {
+                    ended += 1;
+                    break;
+                }
+            }
+            states.push((connection.send_state(), connection.next_timeout(), connection.cwnd()));
+        }
+        (states, ended)
+    };
+    let (polled, _) = run(true);
+    let (stopped, times) = run(false);
+    assert!(times > 8, "{times} times");
+    assert_eq!(stopped, polled);
+}

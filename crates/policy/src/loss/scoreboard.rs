@@ -157,6 +157,11 @@ impl Scoreboard {
         self.segments.front().copied()
     }
 
+    /// Time of the last transmission of the first segment; [`Instant::NEVER`] if there is none.
+    pub fn first_sent_at(&self) -> Instant {
+        self.segments.front().map_or(Instant::NEVER, SentSegment::sent_at)
+    }
+
     /// Removes the first segment longer than `longest` and everything behind it, which then count
     /// as not sent. Returns the sequence number where the removed part begins. All other segments
     /// lose their marks.

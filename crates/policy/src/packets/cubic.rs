@@ -62,6 +62,8 @@ impl CubicConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cubic {
     tick_nanos: u32,
+    /// Jiffies per second, rounded down.
+    hz: u32,
     fast_convergence: bool,
     reno_friendly: bool,
     /// Number of acknowledged packets per packet of growth.
@@ -93,8 +95,10 @@ struct Epoch {
 impl Cubic {
     /// Creates the state when the connection is established. `nxt` is SND.NXT.
     pub fn new(config: &CubicConfig, now: Instant, nxt: SeqNum) -> Self {
+        let tick_nanos = config.tick.as_nanos().clamp(SECOND / 1000, SECOND);
         Self {
-            tick_nanos: wrap(config.tick.as_nanos().clamp(SECOND / 1000, SECOND)),
+            tick_nanos: wrap(tick_nanos),
+            hz: wrap(SECOND / tick_nanos),
             fast_convergence: config.fast_convergence,
             reno_friendly: config.reno_friendly,
             divisor: 0,
@@ -111,16 +115,12 @@ impl Cubic {
         wrap(now.as_nanos() / u64::from(self.tick_nanos))
     }
 
-    /// Jiffies per second, rounded down.
-    fn hz(&self) -> u32 {
-        wrap(SECOND / u64::from(self.tick_nanos))
-    }
-
     /// Takes a measurement of the round-trip time.
     pub fn on_rtt(&mut self, window: &mut PacketWindow, sample: &PacketRtt) {
         // In the first second of an epoch the queue of the congestion before it distorts delays.
-        let now = self.jiffies(sample.now);
-        if self.epoch.is_some_and(|epoch| now.wrapping_sub(epoch.start) < self.hz()) {
+        if let Some(epoch) = &self.epoch
+            && self.jiffies(sample.now).wrapping_sub(epoch.start) < self.hz
+        {
             return;
         }
         self.slow_start.on_rtt(window, sample);
@@ -145,7 +145,7 @@ impl Cubic {
             epoch.acked = epoch.acked.saturating_add(acked);
         }
         let since_update = now.wrapping_sub(self.last_update);
-        if self.last_cwnd == cwnd && since_update <= self.hz() / 32 {
+        if self.last_cwnd == cwnd && since_update <= self.hz / 32 {
             return;
         }
         let mut epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(cwnd, acked, now));
@@ -184,7 +184,7 @@ impl Cubic {
     fn time(&self, epoch: &Epoch, now: u32) -> u64 {
         let rtt = self.slow_start.delay_min().as_nanos().div_ceil(u64::from(self.tick_nanos));
         let jiffies = u64::from(now.wrapping_sub(epoch.start)) + rtt;
-        (jiffies << TIME_BITS) / u64::from(self.hz())
+        (jiffies << TIME_BITS) / u64::from(self.hz)
     }
 
     /// Ends the epoch at a loss or mark. Returns the slow start threshold in packets. `_now` has no

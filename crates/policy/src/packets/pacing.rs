@@ -115,8 +115,8 @@ impl Pacing {
         let shift = min_rtt.map_or(u64::MAX, |rtt| (rtt.as_nanos() / 1000) >> RTT_SHIFT);
         let of_rtt = u32::try_from(shift).ok().and_then(|shift| GSO_MAX_SIZE.checked_shr(shift));
         let bytes = of_rate.saturating_add(of_rtt.unwrap_or(0)).min(GSO_MAX_SIZE);
-        let packets = bytes / u64::from(smss.max(1));
-        u32::try_from(packets).unwrap_or(u32::MAX).max(LEAST_BURST)
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        (bytes / smss.max(1)).max(LEAST_BURST)
     }
 
     /// Notes that a packet of `len` bytes has left. `begins` says that it begins a burst; otherwise

@@ -51,7 +51,8 @@ impl LinuxRtoConfig {
     /// Returns whether both times are in the same jiffy. False if the clock is exact.
     pub const fn is_same_jiffy(&self, a: Instant, b: Instant) -> bool {
         let tick = self.tick.as_nanos();
-        tick > 0 && a.as_nanos() / tick == b.as_nanos() / tick
+        // The comparison avoids the divisions in most cases.
+        a.as_nanos().abs_diff(b.as_nanos()) < tick && a.as_nanos() / tick == b.as_nanos() / tick
     }
 
     /// Earliest time at which Linux's timer wheel runs a timer that is armed at `now` for `delay`
@@ -72,10 +73,15 @@ impl LinuxRtoConfig {
         }
         let jiffies = delay.as_nanos().div_ceil(tick);
         let distance = jiffies.saturating_sub(u64::from(ran));
-        let level = (0..8).find(|level| distance < 63 << (3 * level)).unwrap_or(8);
+        // A search from zero would take longer: a timeout of more than 62 jiffies is usual.
+        let level = match distance {
+            63..504 => 1,
+            504..4032 => 2,
+            _ => (0..8).find(|level| distance < 63 << (3 * level)).unwrap_or(8),
+        };
         let granularity = 1 << (3 * level);
         let expires = self.ticks_at(now).saturating_add(jiffies);
-        let slot = (expires / granularity).saturating_add(1);
+        let slot = (expires >> (3 * level)).saturating_add(1);
         let since_tick_zero = slot.saturating_mul(granularity).saturating_mul(tick);
         Instant::from_nanos(since_tick_zero.saturating_sub(self.phase.as_nanos()))
     }
@@ -128,7 +134,7 @@ impl LinuxRtt {
             mdev_max: 0,
             rttvar: 0,
             window_end: SeqNum::default(),
-            base: config.round_up(config.initial),
+            base: config.round_up(config.initial).min(config.max),
             backoff: 0,
             min: WindowedMin::new(),
         }
@@ -221,6 +227,9 @@ impl LinuxRtt {
 
     /// Retransmission timeout in force with back-off, in whole jiffies.
     pub fn rto(&self) -> Duration {
+        if self.backoff == 0 {
+            return self.base;
+        }
         (self.base * (1u64 << self.backoff.min(32))).min(self.config.max)
     }
 

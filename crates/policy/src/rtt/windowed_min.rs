@@ -38,25 +38,26 @@ impl WindowedMin {
     /// Takes a sample and removes those that are older than `window`.
     pub fn update(&mut self, value: Duration, now: Instant, window: Duration) {
         let new = Sample { at: now, value };
-        let age = |sample: Sample| now.since(sample.at);
-        let [first, second, third] = self.samples;
+        let [first, second, third] = &mut self.samples;
         // A new minimum supersedes every older sample. So does any sample after a whole window
         // without one.
-        if value <= first.value || age(third) > window {
+        if value <= first.value || now.since(third.at) > window {
             self.samples = [new; 3];
             return;
         }
-        self.samples = if value <= second.value {
-            [first, new, new]
+        if value <= second.value {
+            (*second, *third) = (new, new);
         } else if value <= third.value {
-            [first, second, new]
-        } else {
-            self.samples
-        };
-        self.advance(new, window);
+            *third = new;
+        }
+        // A younger minimum neither expires nor needs a later choice.
+        if now.since(first.at).as_nanos() > window.as_nanos() / 4 {
+            self.advance(new, window);
+        }
     }
 
     /// Replaces an expired minimum, or takes the sample as a later choice.
+    #[cold]
     fn advance(&mut self, new: Sample, window: Duration) {
         let [first, second, third] = self.samples;
         let age = new.at.since(first.at);

@@ -21,6 +21,17 @@ impl Connection {
             && self.state.is_synchronized()
     }
 
+    /// Like [`is_idle`](Self::is_idle), for a sender that counts packets and whose congestion window
+    /// is full. It is a method of its own because `is_idle` has more callers.
+    #[inline]
+    pub fn has_ended_burst(&self) -> bool {
+        self.special
+            && self.snd.repair.burst_ended
+            && !self.owes_reset()
+            && !self.rcv.ack_is_due()
+            && self.state.is_synchronized()
+    }
+
     /// Returns whether a driver may delay what there is to send while it has arrived segments to
     /// process. This is an acknowledgment without reports, which a later one can replace, or the
     /// next of many full-sized segments. The same segments are sent later.

@@ -18,6 +18,13 @@ impl Connection {
     ) -> Step {
         let window = segment.window.bytes(self.negotiated.send_scale);
         let updates_window = self.snd.takes_window_of_packets(segment.seq, ack, window);
+        if segment.options.reports.is_none() && self.snd.acknowledges_nothing(ack) {
+            self.take_packet_timer();
+            if self.timers.persist != Instant::NEVER {
+                self.settle_window_probe(now);
+            }
+            return self.check_time_wait(segment, now);
+        }
         let stamp = segment.options.timestamps.filter(|_| self.negotiated.timestamps);
         let acknowledges_copy = self.is_of_copy(segment, ack, updates_window, now);
         let arrival = AckArrival {

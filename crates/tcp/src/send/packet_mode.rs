@@ -44,7 +44,8 @@ enum Hold {
 
 impl Sender {
     /// Returns the packet sender with the parts of the sending half that it works on.
-    fn packet_half(&mut self, now: Instant) -> Option<(&mut PacketSender, Half<'_>)> {
+    #[inline]
+    pub(super) fn packet_half(&mut self, now: Instant) -> Option<(&mut PacketSender, Half<'_>)> {
         let unsent = self.end().distance_from(self.nxt);
         let packets = self.special.packets_mut()?;
         let half = Half {
@@ -67,6 +68,7 @@ impl Sender {
         arrival: &AckArrival,
         now: Instant,
     ) -> Option<LossEvent> {
+        self.repair.burst_ended = false;
         let (cwnd, flight) = (self.window(), self.flight());
         let (packets, mut half) = self.packet_half(now)?;
         let repair = packets.on_ack(&mut half, arrival);
@@ -79,8 +81,10 @@ impl Sender {
             self.repair.recover = self.repair.recover.latest(una - 1);
             self.ecn.acknowledged(una);
         }
-        let view = self.view();
-        self.policies.segmenter.on_ack(&view);
+        if !self.policies.segmenter.is_plain() {
+            let view = self.view();
+            self.policies.segmenter.on_ack(&view);
+        }
         let repair = repair?;
         self.note_repair(repair);
         Some(LossEvent { at: now, repair, cwnd, flight })
@@ -135,6 +139,7 @@ impl Sender {
 
     /// Handles an expiry of the timer for retransmissions.
     pub(crate) fn on_packet_timer(&mut self, now: Instant, config: &Config) -> PacketTimeout {
+        self.repair.burst_ended = false;
         let (cwnd, flight) = (self.window(), self.flight());
         let Some((packets, mut half)) = self.packet_half(now) else {
             return PacketTimeout::Nothing;
@@ -158,7 +163,14 @@ impl Sender {
         config: &Config,
     ) -> Option<NewPacket> {
         self.special.packets_mut()?.waits_for_pacing = false;
-        if !self.may_add_segment(&self.view()) && self.network_segments() > 0 {
+        self.repair.burst_ended = false;
+        if self.has_nothing_to_send(now) {
+            return None;
+        }
+        if !self.policies.segmenter.is_plain()
+            && !self.may_add_segment(&self.view())
+            && self.network_segments() > 0
+        {
             // The segmenter limits the number of segments in flight, except for a probe.
             let (packets, half) = self.packet_half(now)?;
             if !packets.owes_probe() {
@@ -166,6 +178,17 @@ impl Sender {
                 return None;
             }
         }
+        let asks_for_more = self.special.packets().is_some_and(PacketSender::has_output);
+        if asks_for_more {
+            self.send_as_asked(now, stamp, config)
+        } else {
+            self.send_new_data(now, config)
+        }
+    }
+
+    /// Sends what the last input asks for: a retransmission, a probe, or new data.
+    #[inline(never)]
+    fn send_as_asked(&mut self, now: Instant, stamp: u32, config: &Config) -> Option<NewPacket> {
         let (packets, mut half) = self.packet_half(now)?;
         let mut next = packets.next(&mut half);
         loop {
@@ -175,21 +198,40 @@ impl Sender {
                     return Some(self.send_again(segment.range(), probe, now, stamp));
                 }
                 Next::ForcedNewData(force) => {
-                    if let Ok(packet) = self.new_packet(force, config, now) {
-                        return Some(self.send_new(packet, now));
+                    if let Ok(packet) = self.new_packet_unless(force, config, now) {
+                        return Some(self.send_new(packet, false, now));
                     }
                     let (packets, mut half) = self.packet_half(now)?;
                     next = packets.instead_of_new_data(&mut half);
                 }
-                Next::NewData => return self.send_new_data(now, config),
+                Next::NewData => return self.send_new_data_rarely(now, config),
             }
         }
     }
 
+    /// [`send_new_data`](Self::send_new_data), not inlined.
+    #[inline(never)]
+    fn send_new_data_rarely(&mut self, now: Instant, config: &Config) -> Option<NewPacket> {
+        self.send_new_data(now, config)
+    }
+
+    /// [`new_packet`](Self::new_packet), not inlined.
+    #[inline(never)]
+    fn new_packet_unless(
+        &mut self,
+        force: Force,
+        config: &Config,
+        now: Instant,
+    ) -> Result<NewPacket, Hold> {
+        self.new_packet(force, config, now)
+    }
+
     /// Sends new data if the windows and Nagle's rule allow it. Otherwise ends the burst.
+    #[expect(clippy::inline_always, reason = "2 % of the instructions of such a sender")]
+    #[inline(always)]
     fn send_new_data(&mut self, now: Instant, config: &Config) -> Option<NewPacket> {
         let idle = self.board.is_empty();
-        let (packets, _) = self.packet_half(now)?;
+        let packets = self.special.packets_mut()?;
         if packets.writes.take_wrote() && idle {
             packets.begin_write();
             // RFC 5681 §4.1. Linux asks when the application writes.
@@ -197,14 +239,14 @@ impl Sender {
         }
         let result = self.new_packet(Force::Nothing, config, now);
         match result {
-            Ok(packet) => Some(self.send_new(packet, now)),
+            Ok(packet) => Some(self.send_new(packet, true, now)),
             Err(hold) => {
                 let mss_c = self.mss_c();
                 self.finish_packet_burst(now);
                 if self.mss_c() < mss_c {
                     // RFC 7661: the window has decayed, so that framing sends shorter segments.
                     // Such a segment may fit into the peer's window.
-                    return self.send_new_data(now, config);
+                    return self.send_new_data_rarely(now, config);
                 }
                 let (packets, half) = self.packet_half(now)?;
                 packets.note_blocked(&half, hold == Hold::Window);
@@ -215,14 +257,20 @@ impl Sender {
     }
 
     /// Returns the segment of new data that may be sent, without the rules that `force` names.
+    #[expect(clippy::inline_always, reason = "2 % of the instructions of such a sender")]
+    #[inline(always)]
     fn new_packet(
         &mut self,
         force: Force,
         config: &Config,
         now: Instant,
     ) -> Result<NewPacket, Hold> {
-        let view = self.view();
-        let (mss_c, may_add) = (self.mss_c_at(&view), self.may_add_segment(&view));
+        let (mss_c, may_add) = if self.policies.segmenter.is_plain() {
+            (self.smss, true)
+        } else {
+            let view = self.view();
+            (self.mss_c_at(&view), self.may_add_segment(&view))
+        };
         let left = self.data_end.distance_from(self.nxt);
         let (una, nxt, small_end, closes) = (self.una, self.nxt, self.small_end, self.fin);
         let usable = (una + self.wnd).distance_from(nxt);
@@ -286,26 +334,27 @@ impl Sender {
         self.next_of_tail(left, room)
     }
 
-    /// Records that new data is sent.
-    fn send_new(&mut self, packet: NewPacket, now: Instant) -> NewPacket {
-        let was_empty = self.board.is_empty();
+    /// Records that new data is sent. Ends the burst if `may_end`, and if the congestion window is
+    /// then full.
+    fn send_new(&mut self, packet: NewPacket, may_end: bool, now: Instant) -> NewPacket {
         let payload = packet.len - u32::from((packet.seq + packet.len).after(self.data_end));
-        let mut stamp = now;
-        if let Some((packets, half)) = self.packet_half(now) {
-            stamp = packets.note_group(&half, packet.len, payload);
-            if was_empty {
-                packets.on_transmit_start(now);
-            }
+        let may_end = may_end && self.is_plain();
+        let Some((packets, mut half)) = self.packet_half(now) else { return packet };
+        let was_empty = half.board.is_empty();
+        let stamp = packets.note_group(&half, packet.len, payload);
+        if was_empty {
+            packets.on_transmit_start(now);
         }
-        self.board.push(self.nxt, packet.len, stamp, false);
-        self.nxt += packet.len;
-        self.max = self.nxt;
+        half.board.push(half.nxt, packet.len, stamp, false);
+        half.nxt += packet.len;
+        half.unsent -= packet.len;
+        packets.on_sent(&half, packet.len, was_empty);
+        let (nxt, ended) = (half.nxt, may_end && packets.end_if_full(&half));
+        self.repair.burst_ended = ended;
+        (self.nxt, self.max) = (nxt, nxt);
         self.last_sent = now;
         if packet.small {
-            self.small_end = self.nxt;
-        }
-        if let Some((packets, half)) = self.packet_half(now) {
-            packets.on_sent(&half, packet.len, was_empty);
+            self.small_end = nxt;
         }
         packet
     }
@@ -373,6 +422,7 @@ impl Sender {
     pub(crate) fn note_write(&mut self, flags: WriteFlags) {
         let (nxt, end) = (self.nxt, self.data_end);
         if let Some(packets) = self.special.packets_mut() {
+            self.repair.burst_ended = false;
             packets.blocks.on_write(nxt, end, self.max_wnd, self.smss);
             packets.writes.on_write(end, flags);
         }
@@ -387,6 +437,7 @@ impl Sender {
     /// window. Returns whether there was one.
     pub(super) fn shorten_packets(&mut self, now: Instant) -> bool {
         let smss = self.smss;
+        self.repair.burst_ended = false;
         self.packet_half(now)
             .is_some_and(|(packets, mut half)| packets.on_smaller_segments(&mut half, smss))
     }

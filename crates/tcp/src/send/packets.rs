@@ -29,6 +29,7 @@ mod limits;
 mod output;
 mod reduction;
 mod sacktag;
+mod shortcuts;
 mod timeout;
 mod timer;
 mod writes;

@@ -40,6 +40,9 @@ pub(crate) struct RepairState {
     pub(crate) resend_first: bool,
     /// Whether a timeout began recovery. The window then grows during recovery.
     pub(super) after_timeout: bool,
+    /// Whether a sender that counts packets has ended a burst because the congestion window is
+    /// full, and nothing has happened since.
+    pub(crate) burst_ended: bool,
 }
 
 impl RepairState {
@@ -52,6 +55,7 @@ impl RepairState {
             in_recovery: false,
             resend_first: false,
             after_timeout: false,
+            burst_ended: false,
         }
     }
 

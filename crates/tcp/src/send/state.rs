@@ -181,8 +181,9 @@ impl Sender {
     /// 3042 have other rules, so the result is then false.
     pub(crate) fn is_cwnd_limited(&self) -> bool {
         let (flight, left) = (self.flight(), self.data_end.distance_from(self.nxt));
-        // A sender that counts packets notes that the window was full when it is polled.
-        // Nor is the length of the end of a write known here, or whether a copy is due.
+        // A sender that counts packets notes that the window is full when it sends
+        // (`Connection::has_ended_burst`). The length of the end of a write is not known here, nor
+        // whether a copy is due.
         if self.special.exists() {
             return false;
         }

@@ -10,6 +10,31 @@ impl Scoreboard {
     /// Like [`ack`](Self::ack), and calls `each` for every segment that `una` acknowledges
     /// completely, oldest first. Returns the number of these segments.
     pub fn ack_each(&mut self, una: SeqNum, mut each: impl FnMut(&SentSegment)) -> u32 {
+        if self.marks.any() {
+            return self.ack_each_marked(una, each);
+        }
+        let mut count = 0;
+        while let Some(&segment) = self.segments.front() {
+            if segment.end().after(una) {
+                break;
+            }
+            count += 1;
+            each(&segment);
+            self.segments.pop_front();
+            self.pipe -= segment.len();
+        }
+        self.pipe_segments -= count;
+        match self.segments.front() {
+            // The ring restarts at the beginning of its memory, which is likely in the cache.
+            None => self.segments.clear(),
+            Some(first) if first.seq().before(una) => self.shorten_first(una),
+            Some(_) => {}
+        }
+        count
+    }
+
+    #[cold]
+    fn ack_each_marked(&mut self, una: SeqNum, mut each: impl FnMut(&SentSegment)) -> u32 {
         let mut count = 0;
         for segment in &self.segments {
             if segment.end().after(una) {

@@ -302,6 +302,9 @@ impl PacketSender {
     /// Concludes from the acknowledgment whether the tail loss probe repaired a loss (RFC 8985
     /// §7.4.2).
     fn settle_probe(&mut self, half: &mut Half<'_>, effects: &Effects) {
+        if !self.probe.is_outstanding() {
+            return;
+        }
         let probe_ack = ProbeAck {
             ack: half.una,
             dsack: effects.dsack_of_probe,

@@ -14,10 +14,11 @@ pub(super) struct Group {
     stamp: Instant,
     /// Number of segments that follow in the group.
     left: u32,
-    /// Whether the group has several segments.
-    several: bool,
-    /// Whether the last segment began the group.
+    /// Number of segments of the group.
+    size: u32,
+    /// Whether the last segment began the group, and whether it ended a group of several.
     began: bool,
+    ended: bool,
 }
 
 impl Group {
@@ -59,10 +60,11 @@ impl PacketSender {
         }
         self.group.began = is_short || self.group.left == 0;
         if self.group.began {
-            self.group.left = if is_short { 1 } else { self.group_size(half) };
-            self.group.several = self.group.left > 1;
+            self.group.size = if is_short { 1 } else { self.group_size(half) };
+            self.group.left = self.group.size;
         }
         self.group.left -= 1;
+        self.group.ended = self.group.left == 0 && self.group.size > 1;
         stamp
     }
 
@@ -78,13 +80,12 @@ impl PacketSender {
 
     /// Returns whether the segment that was noted last ends a group of several.
     pub(crate) fn ends_group(&self) -> bool {
-        self.group.left == 0 && self.group.several
+        self.group.ended
     }
 
     /// Ends a group with the burst of new data.
     pub(super) fn finish_group(&mut self) {
         self.group.left = 0;
-        self.group.several = false;
     }
 
     /// Number of segments in the next group (`tcp_tso_autosize`, `tcp_cwnd_test`).

@@ -40,6 +40,13 @@ pub(crate) struct Output {
     probing: bool,
 }
 
+impl Output {
+    /// Returns whether a burst of new data has not been ended.
+    pub(super) const fn has_burst(&self) -> bool {
+        self.burst > 0 || self.blocked
+    }
+}
+
 /// Rules that do not apply to a segment of new data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::send) enum Force {
@@ -164,7 +171,8 @@ impl PacketSender {
     /// `len` is its length in bytes.
     pub(in crate::send) fn on_sent(&mut self, half: &Half<'_>, len: u32, was_empty: bool) {
         self.pacing.on_sent(half.now, len, self.began_group());
-        if was_empty || self.timer.kind() == Some(TimerKind::LossProbe) {
+        // The end of the burst schedules another tail loss probe, if it may.
+        if was_empty || self.timer.kind() == Some(TimerKind::LossProbe) && !self.may_probe() {
             self.restart_rto(half);
         }
         if self.is_reducing() {
@@ -218,12 +226,17 @@ impl PacketSender {
 
     /// Ends a burst of new data: schedules a tail loss probe and records how far the window was
     /// used. Every input and the end of a drain call it.
+    #[inline]
     pub(in crate::send) fn finish_burst(&mut self, half: &Half<'_>) {
         self.finish_group();
-        let Output { burst, blocked, probing, .. } = self.output;
-        if burst == 0 && !blocked {
-            return;
+        if self.output.has_burst() {
+            self.note_burst(half);
         }
+    }
+
+    #[inline(never)]
+    fn note_burst(&mut self, half: &Half<'_>) {
+        let Output { burst, blocked, probing, .. } = self.output;
         (self.output.burst, self.output.blocked, self.output.probing) = (0, false, false);
         if burst > 0 && !probing {
             self.schedule_probe(half, false);
@@ -272,6 +285,7 @@ impl PacketSender {
     /// window does not change (RFC 1191 §6.4, Linux's `tcp_simple_retransmit`). Returns whether
     /// there was a longer segment.
     pub(in crate::send) fn on_smaller_segments(&mut self, half: &mut Half<'_>, smss: u32) -> bool {
+        self.finish_burst(half);
         let (lost, resent) = (half.board.lost_segments(), half.board.resent_segments());
         half.board.mark_lost_longer_than(smss);
         self.note_lost(half, lost, resent);

@@ -42,26 +42,45 @@ impl PacketSender {
             return;
         }
         let mut low = half.nxt;
-        for (index, block) in in_sequence(&blocks) {
-            let duplicate = (index == 0).then_some(dsack).flatten();
-            if duplicate.is_some() {
-                self.note_redundant(half, block, &mut low);
+        if blocks.len() == 1 {
+            if let Some(block) = blocks.iter().next() {
+                self.apply_block(half, block, prior_una, dsack.is_some(), &mut low, effects);
             }
-            // A block that ends below SND.UNA or beyond SND.NXT reports nothing.
-            if block.end().after(prior_una)
-                && block.end().after(half.una)
-                && !block.end().after(half.nxt)
-            {
-                self.take_block(half, block, &mut low, effects);
-            }
-            if duplicate.is_some() {
-                half.board.clear_resent_in(block);
+        } else {
+            for (index, block) in in_sequence(&blocks) {
+                let duplicate = index == 0 && dsack.is_some();
+                self.apply_block(half, block, prior_una, duplicate, &mut low, effects);
             }
         }
         // In a recovery after a timeout retransmissions cannot be told apart.
         if self.state != CongestionState::Loss || self.undo.is_possible() {
             let highest = half.highest_reported();
             self.reordering.observe(low, highest, half.smss);
+        }
+    }
+
+    /// Applies one block. `duplicate` says that it is a DSACK.
+    fn apply_block(
+        &mut self,
+        half: &mut Half<'_>,
+        block: SeqRange,
+        prior_una: SeqNum,
+        duplicate: bool,
+        low: &mut SeqNum,
+        effects: &mut Effects,
+    ) {
+        if duplicate {
+            self.note_redundant(half, block, low);
+        }
+        // A block that ends below SND.UNA or beyond SND.NXT reports nothing.
+        if block.end().after(prior_una)
+            && block.end().after(half.una)
+            && !block.end().after(half.nxt)
+        {
+            self.take_block(half, block, low, effects);
+        }
+        if duplicate {
+            half.board.clear_resent_in(block);
         }
     }
 

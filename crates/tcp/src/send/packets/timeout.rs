@@ -132,22 +132,31 @@ impl PacketSender {
         if expires > half.now { expires.since(half.now) } else { Duration::ZERO }
     }
 
+    /// Returns whether tail loss probes are in use in this state.
+    pub(super) fn may_probe(&self) -> bool {
+        self.options.tlp
+            && self.sack
+            && matches!(self.state, CongestionState::Open | CongestionState::Cwr)
+    }
+
     /// RFC 8985 §7.2: schedules a tail loss probe. `advances` says that an acknowledgment restarts
     /// the retransmission timeout now. Returns whether a probe is scheduled.
     pub(super) fn schedule_probe(&mut self, half: &Half<'_>, advances: bool) -> bool {
-        if !self.options.tlp
-            || !self.sack
-            || half.board.is_empty()
-            || !matches!(self.state, CongestionState::Open | CongestionState::Cwr)
-        {
+        if half.board.is_empty() || !self.may_probe() {
             return false;
         }
         let timeout =
             TailLossProbe::timeout(self.rtt.srtt(), half.packets_out(), self.rto_config.min);
-        let until_rto =
-            if advances { self.rto_config.round_up(self.rto()) } else { self.until_rto(half) };
-        // RFC 8985 §7.2: never later than the retransmission timeout.
-        let timeout = if until_rto.is_zero() { timeout } else { timeout.min(until_rto) };
+        // RFC 8985 §7.2: never later than the retransmission timeout. Usually it is so much later
+        // that rounding does not matter.
+        let since = if advances { half.now } else { half.board.first_sent_at() };
+        let timeout = if since + self.rto() >= half.now + timeout {
+            timeout
+        } else {
+            let until_rto =
+                if advances { self.rto_config.round_up(self.rto()) } else { self.until_rto(half) };
+            if until_rto.is_zero() { timeout } else { timeout.min(until_rto) }
+        };
         self.set_timer_to(TimerKind::LossProbe, half.now, timeout);
         true
     }

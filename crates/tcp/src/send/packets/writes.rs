@@ -27,6 +27,8 @@ struct WriteEnd {
 #[expect(clippy::struct_excessive_bools, reason = "facts, each of which can hold alone")]
 pub(crate) struct Writes {
     ends: VecDeque<WriteEnd>,
+    /// Number of these that end a record. Usually there are none, and nothing is searched for.
+    records: u32,
     /// Whether the last write had `MSG_MORE`.
     more: bool,
     cork: bool,
@@ -47,6 +49,7 @@ impl Writes {
         (self.pushed, self.wrote, self.end) = (false, true, end);
         if !flags.more || flags.end_of_record {
             let written = WriteEnd { end, push: !flags.more, end_of_record: flags.end_of_record };
+            self.records += u32::from(flags.end_of_record);
             self.ends.push_back(written);
         }
     }
@@ -78,6 +81,11 @@ impl Writes {
         std::mem::take(&mut self.wrote)
     }
 
+    /// Returns whether [`take_wrote`](Self::take_wrote) would return true.
+    pub(super) const fn has_written(&self) -> bool {
+        self.wrote
+    }
+
     /// Releases what `MSG_MORE` or `TCP_CORK` held, after the timer for window probes has expired.
     /// The segment then carries PSH.
     pub(crate) fn release(&mut self) {
@@ -90,13 +98,17 @@ impl Writes {
     /// acknowledgment arrives, unlike `TCP_CORK`.
     pub(in crate::send) fn acknowledged(&mut self, una: SeqNum) {
         self.more = false;
-        while self.ends.front().is_some_and(|write| write.end.at_or_before(una)) {
+        while let Some(write) = self.ends.front().filter(|write| write.end.at_or_before(una)) {
+            self.records -= u32::from(write.end_of_record);
             self.ends.pop_front();
         }
     }
 
     /// First end of a record after `seq`.
     pub(in crate::send) fn record_end_after(&self, seq: SeqNum) -> Option<SeqNum> {
+        if self.records == 0 {
+            return None;
+        }
         self.ends
             .iter()
             .find(|write| write.end_of_record && write.end.after(seq))
@@ -104,7 +116,13 @@ impl Writes {
     }
 
     /// Returns whether a segment that ends before `end` ends a write, so that it carries PSH.
+    // Out of line: the path of all senders calls it.
+    #[inline(never)]
     pub(in crate::send) fn pushes_at(&self, end: SeqNum) -> bool {
+        // Usually no write ends in or before the segment.
+        if self.ends.front().is_none_or(|first| first.end.after(end)) {
+            return false;
+        }
         let index = self.ends.partition_point(|write| write.end.before(end));
         self.ends.range(index..).take_while(|write| write.end == end).any(|write| write.push)
     }
