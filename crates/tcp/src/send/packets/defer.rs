@@ -88,20 +88,20 @@ impl PacketSender {
         let whole = half.wnd.min(cwnd.saturating_mul(half.smss));
         let share = match whole.checked_div(u32::from(self.blocks.divisor)) {
             Some(share) => share,
-            None => MOST_DEFERRED * half.smss + 1,
+            None => MOST_DEFERRED.saturating_mul(half.smss) + 1,
         };
         if limit >= most.saturating_mul(half.smss) || limit >= share {
             return false;
         }
         // A group borrows from the next block what the window admits beyond its own.
-        let quota = room.min(cwnd / 2).max(1) * half.smss;
+        let quota = room.min(cwnd / 2).max(1).saturating_mul(half.smss);
         let block = self.blocks.left(half).max(quota).min(queued);
         let is_last = half.unsent <= block + 1;
         if block <= half.smss || !is_last && limit >= block || !self.expects_ack_soon(half) {
             return false;
         }
         // Without a window that limits the block, more data may join it.
-        let by_cwnd = room * half.smss < by_peer;
+        let by_cwnd = room.saturating_mul(half.smss) < by_peer;
         let limited = limit <= block;
         self.output.blocked |= by_cwnd && limited;
         limited || !is_final
