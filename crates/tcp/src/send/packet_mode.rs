@@ -265,12 +265,7 @@ impl Sender {
         config: &Config,
         now: Instant,
     ) -> Result<NewPacket, Hold> {
-        let (mss_c, may_add) = if self.policies.segmenter.is_plain() {
-            (self.smss, true)
-        } else {
-            let view = self.view();
-            (self.mss_c_at(&view), self.may_add_segment(&view))
-        };
+        let (mss_c, may_add) = self.segmentation();
         let left = self.data_end.distance_from(self.nxt);
         let (una, nxt, small_end, closes) = (self.una, self.nxt, self.small_end, self.fin);
         let usable = (una + self.wnd).distance_from(nxt);
@@ -321,6 +316,16 @@ impl Sender {
             return Err(Hold::Quiet);
         }
         Ok(NewPacket { seq: nxt, len: payload + u32::from(fin), small, new: true })
+    }
+
+    /// Returns the current segment size, and whether the segmenter admits another segment.
+    #[inline]
+    fn segmentation(&self) -> (u32, bool) {
+        if self.policies.segmenter.is_plain() {
+            return (self.smss, true);
+        }
+        let view = self.view();
+        (self.mss_c_at(&view), self.may_add_segment(&view))
     }
 
     /// Next packet of a framing that cuts the end of a write, with `left` bytes in the queue. There
