@@ -19,7 +19,9 @@ const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 ///
 /// # Errors
 /// Returns an error if the first bytes cannot be read.
-pub fn decompressed<R: Read + 'static>(source: R) -> io::Result<Box<dyn Read>> {
+pub fn decompressed<R: Read + Send + Sync + 'static>(
+    source: R,
+) -> io::Result<Box<dyn Read + Send + Sync>> {
     let mut source = Prefixed::new(source);
     let start = source.start()?;
     Ok(match start {

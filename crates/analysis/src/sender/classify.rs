@@ -340,6 +340,7 @@ impl Sender {
                 lost_at: target.first_at,
                 lost_frame: target.first_frame,
                 repaired_at: facts.at,
+                repaired_frame: retransmission.frame,
                 ended_at: None,
                 cause,
                 confidence: retransmission.confidence,

@@ -71,6 +71,8 @@ pub struct Episode {
     pub lost_frame: u64,
     /// Time of the first repair.
     pub repaired_at: Instant,
+    /// Packet of the first repair.
+    pub repaired_frame: u64,
     /// Time of the acknowledgment that ended the recovery; `None` if the capture does not have it.
     pub ended_at: Option<Instant>,
     /// Cause of the first repair.
@@ -108,6 +110,7 @@ impl Episode {
             lost_at: first_at,
             lost_frame: retransmission.previous_frame,
             repaired_at: retransmission.at,
+            repaired_frame: retransmission.frame,
             ended_at: Some(retransmission.at),
             cause: retransmission.cause,
             confidence: retransmission.confidence,
