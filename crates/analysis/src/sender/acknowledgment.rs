@@ -7,6 +7,7 @@ use units::{Duration, Instant};
 use wire::SeqNum;
 
 use super::cause::Spurious;
+use super::episode::Phase;
 use super::event::{Ack, Data, Effect};
 use super::outstanding::Delivered;
 use super::{Sender, timing};
@@ -194,13 +195,15 @@ impl Sender {
         episode.delay = episode.delay.max(delivered.delay);
         // RFC 5682 §2.1: the timeout was spurious if the second acknowledgment also advances, of
         // data that was not sent again.
-        let undone = episode.forward_rto && advanced && delivered.had_original;
-        if undone {
+        let forward_rto = episode.forward_rto && advanced && delivered.had_original;
+        // RFC 4015 §3.2, RFC 3708: the sender returns to its state before the recovery.
+        let undone = forward_rto || eifel || episode.is_refuted();
+        if forward_rto {
             let timeout = episode.retransmissions.last().map_or(0, |last| last.frame);
             episode.refute_frame(timeout, Spurious::ForwardRto);
         }
         episode.advanced |= advanced;
-        if una >= episode.point || undone {
+        if una >= episode.point || undone && episode.phase != Phase::Probe {
             episode.ended_at = Some(now);
             let ended = self.episode.take();
             if let Some(before) = std::mem::replace(&mut self.previous, ended) {

@@ -226,17 +226,20 @@ impl Sender {
                 Has::No => UNKNOWN,
             };
         }
-        let probe = self.timing.pto(facts.flight <= 1);
-        let as_probe = probe.is_some_and(|pto| fits(facts.idle, pto));
-        if is_tail && facts.sacked_above == 0 && probes != Has::No && as_probe {
-            // A probe that would come after the timeout takes its place, so both fit.
-            return match (probes, facts.reaches(timeout)) {
-                (Has::Yes, _) => (Cause::TailLossProbe, Confidence::High),
-                (_, false) => (Cause::TailLossProbe, Confidence::Medium),
-                (_, true) => (Cause::Timeout, Confidence::Low),
-            };
+        if !is_tail || self.outstanding.sacked() > 0 || probes == Has::No {
+            return self.timeout(facts);
         }
-        self.timeout(facts)
+        let probe = self.timing.pto(facts.flight <= 1);
+        let fits_probe = probe.is_some_and(|pto| fits(facts.idle, pto));
+        // A probe that would come after the timeout takes its place, so both fit. The first timer of
+        // a sender with probes is always that of a probe.
+        match (probes, fits_probe, facts.reaches(timeout)) {
+            (Has::Yes, true, _) => (Cause::TailLossProbe, Confidence::High),
+            (Has::Yes, false, true) => (Cause::TailLossProbe, Confidence::Medium),
+            (Has::Maybe, true, false) => (Cause::TailLossProbe, Confidence::Medium),
+            (Has::Maybe, true, true) => (Cause::Timeout, Confidence::Low),
+            _ => self.timeout(facts),
+        }
     }
 
     /// A retransmission without an acknowledgment while a probe is outstanding.

@@ -144,6 +144,13 @@ impl Episode {
         self.retransmissions.iter().all(|each| each.spurious != Spurious::No)
     }
 
+    /// Whether the receiver has reported all retransmissions as duplicates, which the sender can
+    /// know.
+    pub(crate) fn is_refuted(&self) -> bool {
+        let mut each = self.retransmissions.iter();
+        each.all(|each| matches!(each.spurious, Spurious::Dsack | Spurious::Eifel))
+    }
+
     /// Marks the retransmission of a packet as unnecessary.
     pub(crate) fn refute_frame(&mut self, frame: u64, why: Spurious) -> bool {
         self.refute(why, |each| each.frame == frame)
