@@ -63,11 +63,16 @@ class CaptureSummary:
 
     def add(self, batch: CaptureTables) -> None:
         """Add rows."""
+        import polars as pl
+
         self._add_flows(batch.flows)
         self._add_episodes(batch.episodes)
-        for cause, spurious in batch.retransmissions.select("cause", "spurious").iter_rows():
-            self._retransmissions[cause] += 1
-            self._unnecessary[cause] += spurious != "no"
+        counted = batch.retransmissions.group_by("cause").agg(
+            pl.len(), (pl.col("spurious") != "no").sum().alias("unnecessary")
+        )
+        for cause, count, unnecessary in counted.iter_rows():
+            self._retransmissions[cause] += count
+            self._unnecessary[cause] += unnecessary
 
     def _add_flows(self, flows: pl.DataFrame) -> None:
         opened = flows.filter(direction="originator")
@@ -81,16 +86,15 @@ class CaptureSummary:
     def _add_episodes(self, episodes: pl.DataFrame) -> None:
         if episodes.is_empty():
             return
-        for row in episodes.iter_rows(named=True):
-            cause, delay_s = row["cause"], row["delay_s"]
-            spurious = row["spurious"] == row["retransmissions"]
-            self._episodes[cause] += 1
-            self._spurious[cause] += spurious
-            self._tails[cause] += row["following"] == 0
-            if not spurious:
-                self._lossy.add(row["flow"])
-                self._total_s[cause] += delay_s
-                self._delays[cause].update(Distribution([round(delay_s * NANOSECONDS)]))
+        for (cause,), rows in episodes.group_by("cause"):
+            needed = rows.filter(rows["spurious"] < rows["retransmissions"])
+            self._episodes[cause] += rows.height
+            self._spurious[cause] += rows.height - needed.height
+            self._tails[cause] += int((rows["following"] == 0).sum())
+            self._lossy.update(needed["flow"])
+            self._total_s[cause] += float(needed["delay_s"].sum())
+            nanoseconds = (needed["delay_s"] * NANOSECONDS).round().cast(int)
+            self._delays[cause].update(Distribution(nanoseconds.to_list()))
         self._worst.extend(episodes.sort("delay_s", descending=True).head(WORST).to_dicts())
         self._worst.sort(key=lambda row: -row["delay_s"])
         del self._worst[WORST:]

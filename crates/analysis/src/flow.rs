@@ -106,7 +106,18 @@ struct Syn {
     first_at: Instant,
     last_at: Instant,
     last_frame: u64,
+    last_tsval: Option<u32>,
     copies: u16,
+}
+
+impl Syn {
+    /// Round-trip time to a packet that answers, if it is known which copy is answered: there is one
+    /// copy (Karn's rule), or the answer echoes the timestamp of the last (RFC 7323 §4.1).
+    fn answered_after(&self, answer: &Packet) -> Option<Duration> {
+        let echo = answer.timestamps.map(|timestamps| timestamps.ecr);
+        let known = self.copies == 1 || echo.is_some() && echo == self.last_tsval;
+        known.then(|| answer.at.since(self.last_at))
+    }
 }
 
 impl Half {
@@ -288,9 +299,14 @@ impl Flow {
             }
             Some(_) => {}
             None => {
-                let (at, last_frame) = (packet.at, packet.frame);
-                let (first_at, last_at, copies) = (at, at, 1);
-                half.syn = Some(Syn { seq: packet.seq, first_at, last_at, last_frame, copies });
+                half.syn = Some(Syn {
+                    seq: packet.seq,
+                    first_at: packet.at,
+                    last_at: packet.at,
+                    last_frame: packet.frame,
+                    last_tsval: packet.timestamps.map(|timestamps| timestamps.val),
+                    copies: 1,
+                });
                 half.sender.set_kind(SenderKind::of_syn(&packet.syn, packet.window));
                 if !half.sender.is_started() {
                     half.sender.start(after(packet.seq));
@@ -306,11 +322,10 @@ impl Flow {
     /// SYN to SYN-ACK: the round trip between the capture and the responder.
     fn note_syn_ack(&mut self, packet: &Packet, direction: usize) {
         let Some(syn) = self.halves[1 - direction].syn else { return };
-        // Karn's rule: which SYN was answered is unknown if there were several.
-        if self.syn_rtt.is_some() || syn.copies > 1 {
+        if self.syn_rtt.is_some() {
             return;
         }
-        let rtt = packet.at.since(syn.first_at);
+        let Some(rtt) = syn.answered_after(packet) else { return };
         self.syn_rtt = Some(rtt);
         self.halves[1 - direction].sender.handshake(rtt, packet.at);
         self.halves[direction].sender.set_lag(rtt);
@@ -322,10 +337,10 @@ impl Flow {
             return;
         }
         let Some(syn) = self.halves[1].syn else { return };
-        if syn.copies > 1 || packet.ack != after(syn.seq) {
+        if packet.ack != after(syn.seq) {
             return;
         }
-        let rtt = packet.at.since(syn.first_at);
+        let Some(rtt) = syn.answered_after(packet) else { return };
         self.ack_rtt = Some(rtt);
         self.halves[1].sender.handshake(rtt, packet.at);
         self.halves[0].sender.set_lag(rtt);
@@ -434,6 +449,7 @@ fn repeated_syn(syn: &mut Syn, packet: &Packet, cause: Cause) -> Episode {
         flight: 1,
     };
     (syn.last_at, syn.last_frame) = (packet.at, packet.frame);
+    syn.last_tsval = packet.timestamps.map(|timestamps| timestamps.val);
     Episode::of_syn(syn.first_at, retransmission)
 }
 

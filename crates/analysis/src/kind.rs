@@ -69,6 +69,11 @@ impl SenderKind {
         }
     }
 
+    /// Linux's F-RTO with SACK (RFC 5682 §3.1), since 3.10.
+    pub(crate) const fn is_linux_with_frto(self) -> bool {
+        matches!(self, Self::Linux | Self::LinuxMiddle)
+    }
+
     /// Tail loss probes.
     pub const fn tail_loss_probes(self) -> Has {
         match self {

@@ -117,6 +117,7 @@ impl Sender {
             self.una = position;
         }
         let eifel = advanced && is_before(ack.tsecr, delivered.retransmission_tsval);
+        let tsecr = ack.tsecr.filter(|_| advanced);
         let duplicate = ack.is_pure
             && position == self.una
             && !advanced
@@ -128,7 +129,7 @@ impl Sender {
         self.take_sack(ack, position, &mut delivered);
         self.note_news(advanced, duplicate, &delivered, now);
         self.measure(ack, &delivered, now);
-        self.advance_episode(advanced, eifel, &delivered, now);
+        self.advance_episode(advanced, eifel, tsecr, &delivered, now);
     }
 
     fn take_sack(&mut self, ack: &Ack, position: u64, delivered: &mut Delivered) {
@@ -176,10 +177,12 @@ impl Sender {
         }
     }
 
+    /// Applies an acknowledgment to the episode. `tsecr` is its timestamp if it advances.
     fn advance_episode(
         &mut self,
         advanced: bool,
         eifel: bool,
+        tsecr: Option<u32>,
         delivered: &Delivered,
         now: Instant,
     ) {
@@ -195,9 +198,13 @@ impl Sender {
         episode.delay = episode.delay.max(delivered.delay);
         // RFC 5682 §2.1: the timeout was spurious if the second acknowledgment also advances, of
         // data that was not sent again.
-        let forward_rto = episode.forward_rto && advanced && delivered.had_original;
+        let forward_rto = episode.forward_rto && advanced && delivered.original_at.is_some();
         // RFC 4015 §3.2, RFC 3708: the sender returns to its state before the recovery.
-        let undone = forward_rto || eifel || episode.is_refuted();
+        let undone = forward_rto
+            || is_before(tsecr, episode.first_tsval)
+            || episode.is_refuted()
+            || self.kind.is_linux_with_frto()
+                && episode.is_answered_by_original(delivered.original_at);
         if forward_rto {
             let timeout = episode.retransmissions.last().map_or(0, |last| last.frame);
             episode.refute_frame(timeout, Spurious::ForwardRto);

@@ -86,7 +86,7 @@ impl Sender {
             forward: facts.forward,
             flight: facts.flight,
         };
-        self.record(&facts, retransmission);
+        self.record(&facts, retransmission, data.tsval);
         for sent in self.outstanding.range_mut(start, end) {
             sent.copies = sent.copies.saturating_add(1);
             (sent.last_at, sent.last_frame) = (data.at, data.frame);
@@ -164,12 +164,14 @@ impl Sender {
         if self.probe_delivered() {
             return (Cause::ProbeOfNewData, Confidence::Medium);
         }
+        if rack == Has::Yes && (facts.sacked_above >= DUP_THRESH || self.sent_after(facts)) {
+            return (Cause::Rack, Confidence::High);
+        }
         if !sacks {
             return self.detected_without_sack(facts);
         }
         if rack == Has::Yes {
-            let reported = facts.sacked_above >= DUP_THRESH || self.sent_after(facts);
-            return if reported { (Cause::Rack, Confidence::High) } else { UNKNOWN };
+            return UNKNOWN;
         }
         // A sender acts on the rule that is fulfilled first. If it did not, it does not have it.
         let reacts = |since: Option<Instant>| {
@@ -235,8 +237,12 @@ impl Sender {
         // a sender with probes is always that of a probe.
         match (probes, fits_probe, facts.reaches(timeout)) {
             (Has::Yes, true, _) => (Cause::TailLossProbe, Confidence::High),
-            (Has::Yes, false, true) => (Cause::TailLossProbe, Confidence::Medium),
-            (Has::Maybe, true, false) => (Cause::TailLossProbe, Confidence::Medium),
+            (Has::Yes, false, false) if self.is_silent(facts) => {
+                (Cause::TailLossProbe, Confidence::Low)
+            }
+            (Has::Yes, false, true) | (Has::Maybe, true, false) => {
+                (Cause::TailLossProbe, Confidence::Medium)
+            }
             (Has::Maybe, true, true) => (Cause::Timeout, Confidence::Low),
             _ => self.timeout(facts),
         }
@@ -333,7 +339,7 @@ impl Sender {
     }
 
     /// Adds the retransmission to an episode, and moves the state of the recovery.
-    fn record(&mut self, facts: &Facts, retransmission: Retransmission) {
+    fn record(&mut self, facts: &Facts, retransmission: Retransmission, tsval: Option<u32>) {
         let cause = retransmission.cause;
         let (nxt, mss) = (self.nxt, u64::from(self.mss));
         let episode = self.episode.get_or_insert_with(|| {
@@ -358,8 +364,11 @@ impl Sender {
                 point: nxt,
                 phase: Phase::Fast,
                 advanced: false,
+                first_tsval: tsval,
+                only_timers: true,
             })
         });
+        episode.only_timers &= matches!(cause, Cause::Timeout | Cause::TailLossProbe);
         match cause {
             Cause::Timeout => {
                 episode.timeouts += 1;

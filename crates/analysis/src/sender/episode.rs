@@ -101,6 +101,10 @@ pub struct Episode {
     pub(crate) phase: Phase,
     /// Whether an acknowledgment has advanced SND.UNA since the last timeout.
     pub(crate) advanced: bool,
+    /// Timestamp of the first retransmission (RFC 7323).
+    pub(crate) first_tsval: Option<u32>,
+    /// Whether no fast recovery preceded the timeouts.
+    pub(crate) only_timers: bool,
 }
 
 impl Episode {
@@ -125,6 +129,8 @@ impl Episode {
             point: 0,
             phase: Phase::Loss(retransmission.at),
             advanced: true,
+            first_tsval: None,
+            only_timers: true,
         };
         episode.add(retransmission);
         episode
@@ -149,6 +155,13 @@ impl Episode {
     pub(crate) fn is_refuted(&self) -> bool {
         let mut each = self.retransmissions.iter();
         each.all(|each| matches!(each.spurious, Spurious::Dsack | Spurious::Eifel))
+    }
+
+    /// RFC 5682 §3.1, as Linux's `tcp_process_loss` applies it: after a timeout without a recovery
+    /// before it, an acknowledgment of data that was sent before the timeout and not again.
+    pub(crate) fn is_answered_by_original(&self, original_at: Option<Instant>) -> bool {
+        let Phase::Loss(since) = self.phase else { return false };
+        self.only_timers && original_at.is_some_and(|original| original < since)
     }
 
     /// Marks the retransmission of a packet as unnecessary.

@@ -58,8 +58,8 @@ pub(crate) struct Delivered {
     pub(crate) sent_once_at: Option<Instant>,
     /// Latest transmission time of the delivered data.
     pub(crate) newest_at: Option<Instant>,
-    /// Whether a part that had not been sacked was never sent again.
-    pub(crate) had_original: bool,
+    /// First transmission of the oldest data that had not been sacked and was never sent again.
+    pub(crate) original_at: Option<Instant>,
     /// Maximum time between the transmissions of data that was sent again and arrived.
     pub(crate) delay: Duration,
     /// Timestamp of the first retransmission of the first data, if there was one.
@@ -85,7 +85,8 @@ impl Delivered {
                 self.delay = self.delay.max(sent.last_at.since(sent.first_at));
             }
         } else {
-            self.had_original = true;
+            let original_at = self.original_at.unwrap_or(Instant::NEVER);
+            self.original_at = Some(original_at.min(sent.first_at));
             if sent.copies == 1 {
                 self.sent_once_at = self.sent_once_at.max(Some(sent.first_at));
             }
