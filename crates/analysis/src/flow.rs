@@ -93,8 +93,8 @@ pub struct Half {
     /// Facts about the packets of this direction.
     pub facts: Facts,
     pub(crate) sender: Sender,
-    /// Vantage point of the capture with respect to this direction's sender.
-    pub vantage: Vantage,
+    /// Vantage point by the handshake.
+    vantage: Vantage,
     syn: Option<Syn>,
     fin: bool,
 }
@@ -129,6 +129,18 @@ impl Half {
             vantage: Vantage::Unknown,
             syn: None,
             fin: false,
+        }
+    }
+
+    /// Vantage point of the capture with respect to this direction's sender: by the handshake, or by
+    /// timestamps and the acknowledgments of data.
+    pub fn vantage(&self) -> Vantage {
+        let rest = self.round_trips();
+        match self.vantage {
+            Vantage::Unknown if self.sender.is_lag_known() && rest.count > 0 => {
+                Vantage::of(self.lag(), rest.min)
+            }
+            vantage => vantage,
         }
     }
 
@@ -223,7 +235,7 @@ impl Flow {
             self.complete_handshake(packet, direction);
         }
         if packet.has(Flags::ACK) {
-            self.take_ack(packet, direction);
+            self.take_ack(packet, direction, is_tight);
         }
         self.take_data(packet, direction, is_tight);
         self.take_closing(packet, direction);
@@ -251,7 +263,7 @@ impl Flow {
         half.facts.note_data(packet, role, half.sender.flight());
     }
 
-    fn take_ack(&mut self, packet: &Packet, direction: usize) {
+    fn take_ack(&mut self, packet: &Packet, direction: usize, is_tight: bool) {
         let pure = packet.seq_len() == 0 && !packet.has(Flags::RST);
         let window = self.window(packet, direction);
         let ack = Ack {
@@ -264,7 +276,7 @@ impl Flow {
             is_pure: pure,
         };
         let other = &mut self.halves[1 - direction];
-        let effect = other.sender.on_ack(&ack);
+        let effect = other.sender.on_ack(&ack, is_tight);
         // The same path seen from the other side: without timestamps, the time in which the far
         // end acknowledges data is the lag of its own data.
         if ack.tsval.is_none()

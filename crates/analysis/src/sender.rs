@@ -128,6 +128,11 @@ impl Sender {
     /// States the time between the capture and the sender, in both directions together.
     pub(crate) fn set_lag(&mut self, lag: Duration) {
         self.timing.lag = lag;
+        self.timing.is_lag_known = true;
+    }
+
+    pub(crate) fn is_lag_known(&self) -> bool {
+        self.timing.is_lag_known
     }
 
     pub(crate) fn lag(&self) -> Duration {
@@ -302,9 +307,11 @@ impl Sender {
         std::mem::take(&mut self.finished)
     }
 
-    /// Whole segments in a number of bytes, rounded up.
+    /// Segments in a number of bytes, rounded up. One number more may be a FIN, which is no segment
+    /// of its own unless it is alone.
     fn segments(&self, bytes: u64) -> u32 {
-        u32::try_from(bytes.div_ceil(u64::from(self.mss))).unwrap_or(u32::MAX)
+        let whole = bytes.saturating_sub(1).div_ceil(u64::from(self.mss));
+        u32::try_from(whole.max(bytes.min(1))).unwrap_or(u32::MAX)
     }
 
     /// Remembers new data that may be a tail loss probe: sent without an acknowledgment, after the

@@ -25,7 +25,7 @@ fn facts_of_a_transfer() {
     assert_eq!(server.round_trips().min, Duration::from_micros(99_900));
     assert_eq!(server.kind(), SenderKind::Linux);
     assert_eq!(server.mss(), 1448);
-    assert_eq!(server.vantage, Vantage::Sender);
+    assert_eq!(server.vantage(), Vantage::Sender);
     assert_eq!(flow.server_completion(), Some(Duration::from_millis(200)));
     assert_eq!(flow.closing, Closing::Open);
     assert_eq!(flow.syn_rtt.map(|rtt| rtt.as_nanos() / 1000), Some(50));

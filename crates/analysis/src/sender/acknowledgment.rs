@@ -14,15 +14,23 @@ use super::{Sender, timing};
 
 /// Maximum number of acknowledgments between the capture and the sender.
 const MAX_PENDING: usize = 1 << 12;
+const FEW_PENDING: usize = 16;
 
 impl Sender {
     /// Takes an acknowledgment as the capture shows it.
-    pub(crate) fn on_ack(&mut self, ack: &Ack) -> Effect {
+    pub(crate) fn on_ack(&mut self, ack: &Ack, is_tight: bool) -> Effect {
         let effect = self.effect(ack);
-        if self.timing.lag <= timing::REACTION {
+        // Without a measurement of the lag, timestamps tell which acknowledgments have arrived.
+        let waits = if self.timing.is_lag_known {
+            self.timing.lag > timing::REACTION
+        } else {
+            ack.tsval.is_some()
+        };
+        if !waits && self.pending.is_empty() {
             self.apply(ack, ack.at);
         } else {
-            if self.pending.len() == MAX_PENDING {
+            let limit = if is_tight { FEW_PENDING } else { MAX_PENDING };
+            while self.pending.len() >= limit {
                 self.apply_first(ack.at);
             }
             self.pending.push_back(*ack);
@@ -68,13 +76,21 @@ impl Sender {
         // The first packet that echoes a timestamp was sent at once, if an acknowledgment made the
         // sender transmit. An interval that is much longer was made by something else.
         if let Some(at) = named {
-            self.observe_lag(data.at.since(at));
+            self.measure_lag(data.at.since(at));
         }
     }
 
-    /// Takes a measurement of the lag, unless the capture is at the sender.
+    /// Takes a measurement of the lag by timestamps, unless the capture is at the sender.
+    fn measure_lag(&mut self, lag: Duration) {
+        if !self.timing.is_lag_known || self.timing.lag > timing::REACTION {
+            self.timing.observe_lag(lag);
+        }
+    }
+
+    /// Takes the time in which the sender acknowledged data as a measurement of the lag, if there is
+    /// one of the handshake.
     pub(crate) fn observe_lag(&mut self, lag: Duration) {
-        if self.timing.lag > timing::REACTION {
+        if self.timing.is_lag_known && self.timing.lag > timing::REACTION {
             self.timing.observe_lag(lag);
         }
     }
@@ -107,7 +123,8 @@ impl Sender {
             too_early: Duration::from_nanos(half_rtt),
             ..Delivered::default()
         };
-        let advanced = position > self.una;
+        let before = self.una;
+        let advanced = position > before;
         if position > self.nxt {
             // The capture does not have this data.
             self.outstanding.clear();
@@ -126,18 +143,19 @@ impl Sender {
         if position == self.una {
             self.window = ack.window;
         }
-        self.take_sack(ack, position, &mut delivered);
+        self.take_sack(ack, position, before, &mut delivered);
         self.note_news(advanced, duplicate, &delivered, now);
         self.measure(ack, &delivered, now);
         self.advance_episode(advanced, eifel, tsecr, &delivered, now);
     }
 
-    fn take_sack(&mut self, ack: &Ack, position: u64, delivered: &mut Delivered) {
+    /// Takes the SACK blocks. `before` is SND.UNA before the acknowledgment.
+    fn take_sack(&mut self, ack: &Ack, position: u64, before: u64, delivered: &mut Delivered) {
         let dsack = is_dsack(ack);
         for (index, block) in ack.sack.iter().enumerate() {
             let (start, end) = (self.position(block.start()), self.position(block.end()));
             if dsack && index == 0 {
-                self.refute(start, end);
+                self.refute(start, end, before);
             } else if start >= position && end <= self.nxt && start < end {
                 self.outstanding.sack(start, end, delivered);
             }
@@ -145,11 +163,13 @@ impl Sender {
     }
 
     /// RFC 2883 §4: a duplicate was received, so a retransmission was not necessary.
-    fn refute(&mut self, start: u64, end: u64) {
-        for episode in [&mut self.episode, &mut self.previous].into_iter().flatten() {
-            if episode.refute_range(start, end, Spurious::Dsack) {
-                return;
-            }
+    fn refute(&mut self, start: u64, end: u64, before: u64) {
+        if let Some(episode) = &mut self.episode
+            && episode.refute_range(start, end, Spurious::Dsack)
+        {
+            episode.reported += u64::from(end <= before);
+        } else if let Some(episode) = &mut self.previous {
+            episode.refute_range(start, end, Spurious::Dsack);
         }
     }
 

@@ -342,9 +342,10 @@ impl Sender {
     fn record(&mut self, facts: &Facts, retransmission: Retransmission, tsval: Option<u32>) {
         let cause = retransmission.cause;
         let (nxt, mss) = (self.nxt, u64::from(self.mss));
+        let target = &facts.target;
+        let behind = nxt.saturating_sub(facts.end.max(target.start + mss.min(target.len())));
+        let following = self.segments(behind);
         let episode = self.episode.get_or_insert_with(|| {
-            let target = &facts.target;
-            let behind = nxt.saturating_sub(facts.end.max(target.start + mss.min(target.len())));
             Box::new(Episode {
                 lost_at: target.first_at,
                 lost_frame: target.first_frame,
@@ -353,7 +354,7 @@ impl Sender {
                 ended_at: None,
                 cause,
                 confidence: retransmission.confidence,
-                following: u32::try_from(behind.div_ceil(mss)).unwrap_or(u32::MAX),
+                following,
                 delay: Duration::ZERO,
                 timeouts: 0,
                 probes: 0,
@@ -365,10 +366,13 @@ impl Sender {
                 phase: Phase::Fast,
                 advanced: false,
                 first_tsval: tsval,
+                reported: 0,
                 only_timers: true,
             })
         });
-        episode.only_timers &= matches!(cause, Cause::Timeout | Cause::TailLossProbe);
+        // With three segments reported, the sender was in a recovery, even if nothing was sent.
+        episode.only_timers &= matches!(cause, Cause::Timeout | Cause::TailLossProbe)
+            && facts.sacked_above < DUP_THRESH;
         match cause {
             Cause::Timeout => {
                 episode.timeouts += 1;

@@ -103,6 +103,8 @@ pub struct Episode {
     pub(crate) advanced: bool,
     /// Timestamp of the first retransmission (RFC 7323).
     pub(crate) first_tsval: Option<u32>,
+    /// Duplicates that the receiver has reported, of data acknowledged before the report.
+    pub(crate) reported: u64,
     /// Whether no fast recovery preceded the timeouts.
     pub(crate) only_timers: bool,
 }
@@ -130,6 +132,7 @@ impl Episode {
             phase: Phase::Loss(retransmission.at),
             advanced: true,
             first_tsval: None,
+            reported: 0,
             only_timers: true,
         };
         episode.add(retransmission);
@@ -150,11 +153,10 @@ impl Episode {
         self.retransmissions.iter().all(|each| each.spurious != Spurious::No)
     }
 
-    /// Whether the receiver has reported all retransmissions as duplicates, which the sender can
-    /// know.
+    /// Whether the receiver has reported all retransmissions as duplicates, as Linux counts them
+    /// (`tcp_check_dsack`).
     pub(crate) fn is_refuted(&self) -> bool {
-        let mut each = self.retransmissions.iter();
-        each.all(|each| matches!(each.spurious, Spurious::Dsack | Spurious::Eifel))
+        self.reported >= self.count
     }
 
     /// RFC 5682 §3.1, as Linux's `tcp_process_loss` applies it: after a timeout without a recovery

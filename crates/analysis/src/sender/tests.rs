@@ -44,8 +44,8 @@ fn rack_detects_a_loss_with_three_segments_above_it_at_once() {
     // From the first transmission at 101 ms to the one that arrived.
     assert_eq!(episode.delay.as_nanos() / 1000, 100_450);
     assert!(episode.ended_at.is_some() && !episode.is_spurious());
-    assert_eq!(flows[0].halves[1].vantage, Vantage::Sender);
-    assert_eq!(flows[0].halves[0].vantage, Vantage::Receiver);
+    assert_eq!(flows[0].halves[1].vantage(), Vantage::Sender);
+    assert_eq!(flows[0].halves[0].vantage(), Vantage::Receiver);
 }
 
 #[test]

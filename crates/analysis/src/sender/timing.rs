@@ -36,6 +36,8 @@ pub(crate) struct Timing {
     rtt: LinuxRtt,
     /// Time from the capture to the sender and back.
     pub(crate) lag: Duration,
+    /// Whether the handshake or a timestamp has measured the lag.
+    pub(crate) is_lag_known: bool,
     /// Latest measurements of the lag.
     lags: [Duration; LAGS],
     /// Latest acknowledgment with news.
@@ -53,6 +55,7 @@ impl Timing {
         Self {
             rtt: LinuxRtt::new(&LinuxRtoConfig::HZ_1000),
             lag: Duration::ZERO,
+            is_lag_known: false,
             lags: [Duration::from_secs(3600); LAGS],
             news_at: Instant::ZERO,
             advance_at: Instant::ZERO,
@@ -72,6 +75,7 @@ impl Timing {
         self.lags.rotate_right(1);
         self.lags[0] = measured;
         self.lag = self.lags.into_iter().min().unwrap_or(measured);
+        self.is_lag_known = true;
     }
 
     /// Lag of the fastest acknowledgments.

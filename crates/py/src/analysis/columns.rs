@@ -63,7 +63,7 @@ impl<'a> FlowRow<'a> {
             ("reset", u32s(rows, |row| u32::from(row.flow.reset_by == Some(row.direction)))),
             (
                 "vantage",
-                named(rows, &Vantage::ALL.map(Vantage::name), |row| row.half.vantage.name()),
+                named(rows, &Vantage::ALL.map(Vantage::name), |row| row.half.vantage().name()),
             ),
             (
                 "kind",
