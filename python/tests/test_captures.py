@@ -6,7 +6,7 @@ import gzip
 import json
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import jsonschema
 import polars as pl
@@ -22,7 +22,9 @@ LINUX = "linux / full / iw=10"
 RFC = "reno+sack / full / iw=10"
 
 
-def scenario(*, sender: str, profile: str, size: int, drops: str) -> Scenario:
+def scenario(
+    *, sender: str, profile: Literal["rfc", "linux-6.18"], size: int, drops: str
+) -> Scenario:
     """One transfer of which the n-th data segments are lost, over 50 ms in each direction."""
     return Scenario(
         name="loss",
@@ -80,7 +82,12 @@ def causes(result: CaptureResult) -> list[str]:
     ],
 )
 def test_causes_of_simulated_losses(
-    tmp_path: Path, sender: str, profile: str, segments: int, drops: str, expected: list[str]
+    tmp_path: Path,
+    sender: str,
+    profile: str,
+    segments: int,
+    drops: str,
+    expected: list[str],
 ) -> None:
     path = captured(tmp_path, sender=sender, profile=profile, size=1448 * segments, drops=drops)
     result = analyze(path)

@@ -42,8 +42,8 @@ impl CaptureAnalysis {
         Ok(Self { analysis: Analysis::new(records, Limits::default()) })
     }
 
-    /// Analyses up to `packets` packets without holding the interpreter's lock. Returns `True` while
-    /// there may be more.
+    /// Analyses up to `packets` packets without holding the interpreter's lock. Returns `True`
+    /// while there may be more.
     fn advance(&mut self, py: Python<'_>, packets: u64) -> bool {
         py.detach(|| self.analysis.advance(packets))
     }

@@ -87,8 +87,8 @@ impl Sender {
         }
     }
 
-    /// Takes the time in which the sender acknowledged data as a measurement of the lag, if there is
-    /// one of the handshake.
+    /// Takes the time in which the sender acknowledged data as a measurement of the lag. Without a
+    /// lag by the handshake, it is not known how long the sender delays acknowledgments.
     pub(crate) fn observe_lag(&mut self, lag: Duration) {
         if self.timing.is_lag_known && self.timing.lag > timing::REACTION {
             self.timing.observe_lag(lag);

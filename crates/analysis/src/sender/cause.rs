@@ -1,6 +1,6 @@
 //! Names of what a classified retransmission has.
 
-/// What made the sender transmit again.
+/// Cause of a retransmission: the rule or the timer that made the sender transmit again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
     /// Three duplicate acknowledgments without SACK (RFC 5681 §3.2).

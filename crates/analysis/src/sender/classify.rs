@@ -233,8 +233,8 @@ impl Sender {
         }
         let probe = self.timing.pto(facts.flight <= 1);
         let fits_probe = probe.is_some_and(|pto| fits(facts.idle, pto));
-        // A probe that would come after the timeout takes its place, so both fit. The first timer of
-        // a sender with probes is always that of a probe.
+        // A probe that would come after the timeout takes its place, so both fit. The first timer
+        // of a sender with probes is always that of a probe.
         match (probes, fits_probe, facts.reaches(timeout)) {
             (Has::Yes, true, _) => (Cause::TailLossProbe, Confidence::High),
             (Has::Yes, false, false) if self.is_silent(facts) => {

@@ -20,7 +20,7 @@ const LAGS: usize = 8;
 /// two ticks of the slowest common clock (HZ = 250), and processing.
 const LATENESS: Duration = Duration::from_millis(10);
 
-/// What made a sender transmit at this time.
+/// Trigger of a transmission.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Trigger {
     /// An acknowledgment.
@@ -126,7 +126,7 @@ impl Timing {
         quarter.min(self.srtt().unwrap_or(quarter)) + Duration::from_millis(2)
     }
 
-    /// What triggers a transmission at `at`. The packets of a burst have one trigger.
+    /// Trigger of a transmission at `at`. The packets of a burst have one trigger.
     pub(crate) fn trigger_at(&self, at: Instant) -> Trigger {
         let reaction = self.reaction();
         if at.since(self.news_at) <= reaction {
