@@ -111,8 +111,8 @@ struct Syn {
 }
 
 impl Syn {
-    /// Round-trip time to a packet that answers, if it is known which copy is answered. Either there
-    /// is one copy (Karn's rule), or the answer echoes the timestamp of the last (RFC 7323 §4.1).
+    /// Round-trip time to an answer, if it is known which copy is answered: the only one (Karn's
+    /// rule), or the last, whose timestamp the answer echoes (RFC 7323 §4.1).
     fn answered_after(&self, answer: &Packet) -> Option<Duration> {
         let echo = answer.timestamps.map(|timestamps| timestamps.ecr);
         let known = self.copies == 1 || echo.is_some() && echo == self.last_tsval;
@@ -132,8 +132,8 @@ impl Half {
         }
     }
 
-    /// Vantage point of the capture with respect to this direction's sender. The handshake tells it,
-    /// or timestamps with the acknowledgments of data.
+    /// Vantage point of the capture with respect to this direction's sender, by the handshake or by
+    /// timestamps.
     pub fn vantage(&self) -> Vantage {
         let rest = self.round_trips();
         match self.vantage {

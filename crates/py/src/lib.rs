@@ -1,7 +1,7 @@
 //! The Python module `tcpsf._core`: simulations driven in steps, with tables through the Arrow C
 //! stream interface; commands behind an emulated link; a host that serves files or relays; an HTTP
-//! client; a player for scripts; and the analysis of captures. This crate only converts; the Python package around it is the
-//! user interface.
+//! client; a player for scripts; and the analysis of captures. This crate only converts; the Python
+//! package around it is the user interface.
 
 mod analysis;
 mod emulation;
