@@ -339,7 +339,6 @@ impl Flow {
         }
         let Some(rtt) = syn.answered_after(packet) else { return };
         self.syn_rtt = Some(rtt);
-        self.halves[1 - direction].sender.handshake(rtt, packet.at);
         self.halves[direction].sender.set_lag(rtt);
     }
 
@@ -357,6 +356,7 @@ impl Flow {
         self.halves[1].sender.handshake(rtt, packet.at);
         self.halves[0].sender.set_lag(rtt);
         if let Some(other) = self.syn_rtt {
+            self.halves[0].sender.handshake(other, packet.at);
             self.halves[0].vantage = Vantage::of(rtt, other);
             self.halves[1].vantage = Vantage::of(other, rtt);
         }

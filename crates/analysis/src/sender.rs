@@ -59,6 +59,8 @@ pub(crate) struct Sender {
     last_identification: u16,
     /// New data that may have been sent as a tail loss probe.
     probe: Option<(u64, u64)>,
+    /// First hole at the end of the last recovery, if three segments above it were reported before.
+    late_hole: Option<u64>,
     pending: VecDeque<Ack>,
     episode: Option<Box<Episode>>,
     previous: Option<Box<Episode>>,
@@ -86,6 +88,7 @@ impl Sender {
             last_tsval: None,
             last_identification: 0,
             probe: None,
+            late_hole: None,
             pending: VecDeque::new(),
             episode: None,
             previous: None,
@@ -156,7 +159,10 @@ impl Sender {
 
     /// Takes a round-trip time of the handshake, between the capture and the receiver.
     pub(crate) fn handshake(&mut self, rtt: Duration, now: Instant) {
-        self.timing.sample(rtt, self.una, self.nxt, now);
+        // Without the lag, the round-trip time of the sender is unknown.
+        if self.timing.is_lag_known {
+            self.timing.sample(rtt, self.una, self.nxt, now);
+        }
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
     }
 

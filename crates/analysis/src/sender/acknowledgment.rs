@@ -207,6 +207,8 @@ impl Sender {
         now: Instant,
     ) {
         let una = self.una;
+        let has_reports = delivered.sacked == 0 && self.segments(self.outstanding.sacked()) >= 3;
+        let hole = self.outstanding.head().map(|head| head.start).filter(|_| has_reports);
         let Some(episode) = &mut self.episode else { return };
         for &frame in &delivered.early {
             episode.refute_frame(frame, Spurious::Early);
@@ -232,6 +234,7 @@ impl Sender {
         episode.advanced |= advanced;
         if una >= episode.point || undone && episode.phase != Phase::Probe {
             episode.ended_at = Some(now);
+            self.late_hole = hole;
             let ended = self.episode.take();
             if let Some(before) = std::mem::replace(&mut self.previous, ended) {
                 self.finished.push(*before);

@@ -65,6 +65,7 @@ impl Sender {
         let facts = self.facts(data, start, end);
         let (cause, confidence) = self.verdict(&facts);
         let target = facts.target;
+        let is_late = self.episode.is_none() && self.is_late_repair(&facts);
         let retransmission = Retransmission {
             frame: data.frame,
             at: data.at,
@@ -86,7 +87,10 @@ impl Sender {
             forward: facts.forward,
             flight: facts.flight,
         };
-        self.record(&facts, retransmission, data.tsval);
+        match &mut self.previous {
+            Some(previous) if is_late => previous.add(retransmission),
+            _ => self.record(&facts, retransmission, data.tsval),
+        }
         for sent in self.outstanding.range_mut(start, end) {
             sent.copies = sent.copies.saturating_add(1);
             (sent.last_at, sent.last_frame) = (data.at, data.frame);
@@ -131,7 +135,7 @@ impl Sender {
     fn verdict(&self, facts: &Facts) -> Verdict {
         let phase = self.episode.as_ref().map(|episode| episode.phase);
         match (phase, facts.trigger) {
-            (None, Trigger::Acknowledgment) if self.has_just_ended(facts) => self.late_repair(),
+            (None, _) if self.is_late_repair(facts) => self.late_repair(),
             (None | Some(Phase::Probe), Trigger::Acknowledgment) => self.detected(facts),
             (None, Trigger::Other) => self.timer(facts),
             (Some(Phase::Probe), Trigger::Other) => self.timer_after_probe(facts),
@@ -142,11 +146,15 @@ impl Sender {
         }
     }
 
-    /// Whether the acknowledgment of this data ended a recovery while the sender transmitted.
-    fn has_just_ended(&self, facts: &Facts) -> bool {
+    /// Whether a recovery ended while the sender transmitted this: by the acknowledgment of this
+    /// data, or of other data after the sender had been told that this is lost.
+    fn is_late_repair(&self, facts: &Facts) -> bool {
         let ended_at = self.previous.as_ref().and_then(|episode| episode.ended_at);
-        facts.end <= self.una
-            && ended_at.is_some_and(|ended| facts.at.since(ended) <= self.timing.reaction())
+        let is_in_time = ended_at.is_some_and(|at| facts.at.since(at) <= self.timing.reaction());
+        let was_reported = self.late_hole == Some(facts.target.start);
+        is_in_time
+            && facts.trigger == Trigger::Acknowledgment
+            && (facts.end <= self.una || was_reported)
     }
 
     /// A repair of the recovery that has just ended.

@@ -53,6 +53,8 @@ pub(crate) struct Delivered {
     pub(crate) too_early: Duration,
     /// Bytes that are acknowledged or sacked for the first time.
     pub(crate) bytes: u64,
+    /// Bytes of these that are sacked.
+    pub(crate) sacked: u64,
     /// First transmission of the newest data that was sent once, for a measurement of the RTT
     /// (Karn's rule, RFC 6298 §3).
     pub(crate) sent_once_at: Option<Instant>,
@@ -192,6 +194,7 @@ impl Outstanding {
             last = sent.end;
         }
         self.sacked += added;
+        delivered.sacked += added;
         self.highest_sacked = self.highest_sacked.max(last);
     }
 
