@@ -11,6 +11,7 @@ use super::episode::Phase;
 use super::event::{Ack, Data, Effect};
 use super::outstanding::Delivered;
 use super::{Sender, timing};
+use crate::kind::Has;
 
 /// Maximum number of acknowledgments between the capture and the sender.
 const MAX_PENDING: usize = 1 << 12;
@@ -197,6 +198,15 @@ impl Sender {
         }
     }
 
+    /// First hole that the sender knew to be lost before this acknowledgment, in a recovery. RACK
+    /// needs one segment above it then (RFC 8985 §6.2: its window is zero), other senders three.
+    fn reported_hole(&self, delivered: &Delivered) -> Option<u64> {
+        let before = self.outstanding.sacked().saturating_sub(delivered.sacked);
+        let needed = if self.kind.rack() == Has::Yes { 1 } else { 3 };
+        let head = self.outstanding.head()?;
+        (self.segments(before) >= needed).then_some(head.start)
+    }
+
     /// Applies an acknowledgment to the episode. `tsecr` is its timestamp if it advances.
     fn advance_episode(
         &mut self,
@@ -207,8 +217,7 @@ impl Sender {
         now: Instant,
     ) {
         let una = self.una;
-        let has_reports = delivered.sacked == 0 && self.segments(self.outstanding.sacked()) >= 3;
-        let hole = self.outstanding.head().map(|head| head.start).filter(|_| has_reports);
+        let hole = self.reported_hole(delivered);
         let Some(episode) = &mut self.episode else { return };
         for &frame in &delivered.early {
             episode.refute_frame(frame, Spurious::Early);

@@ -229,6 +229,9 @@ impl Sender {
     fn timer(&self, facts: &Facts) -> Verdict {
         let (probes, timeout) = (self.kind.tail_loss_probes(), self.timing.base_rto());
         let is_tail = facts.end >= self.nxt;
+        if facts.sacked_above > 0 && self.is_within_round_trip(facts) {
+            return (Cause::RackTimer, Confidence::Medium);
+        }
         if facts.sacked_above > 0 && self.fits_reordering_timer(facts) {
             return match self.kind.rack() {
                 Has::Yes => (Cause::RackTimer, Confidence::High),
@@ -338,6 +341,19 @@ impl Sender {
     fn fits_reordering_timer(&self, facts: &Facts) -> bool {
         let window = self.timing.reordering_window();
         facts.since_ack <= window || fits(facts.since_ack, window)
+    }
+
+    /// Whether the wait is longer than RACK's first reordering window and at most a round trip. The
+    /// window grows with duplicate reports, up to SRTT (RFC 8985 §6.2). No other timer of a sender
+    /// with RACK expires then.
+    fn is_within_round_trip(&self, facts: &Facts) -> bool {
+        self.kind.rack() == Has::Yes
+            && !self.fits_reordering_timer(facts)
+            && !facts.reaches(self.timing.base_rto())
+            && self
+                .timing
+                .srtt()
+                .is_some_and(|srtt| facts.since_ack <= srtt || fits(facts.since_ack, srtt))
     }
 
     /// Whether the probe of new data has been delivered, but not what precedes it.
