@@ -248,9 +248,8 @@ impl Sender {
         // of a sender with probes is always that of a probe.
         match (probes, fits_probe, facts.reaches(timeout)) {
             (Has::Yes, true, _) => (Cause::TailLossProbe, Confidence::High),
-            (Has::Yes, false, false) if self.is_silent(facts) => {
-                (Cause::TailLossProbe, Confidence::Low)
-            }
+            // Without SACK blocks it has no other timer that expires before the timeout.
+            (Has::Yes, false, false) => (Cause::TailLossProbe, Confidence::Low),
             (Has::Yes, false, true) | (Has::Maybe, true, false) => {
                 (Cause::TailLossProbe, Confidence::Medium)
             }
