@@ -43,6 +43,9 @@ pub(crate) struct Sender {
     nxt: u64,
     window: u32,
     mss: u32,
+    /// Largest payload of a packet since all data was last acknowledged. Framing makes segments
+    /// smaller than the MSS.
+    largest: u32,
     outstanding: Outstanding,
     timing: Timing,
     duplicates: u32,
@@ -78,6 +81,7 @@ impl Sender {
             nxt: ORIGIN,
             window: u32::MAX,
             mss: 536,
+            largest: 0,
             outstanding: Outstanding::default(),
             timing: Timing::new(),
             duplicates: 0,
@@ -228,6 +232,8 @@ impl Sender {
             episode.forward_rto = true;
         }
         self.note_probe(data.at, start, end);
+        let before = if self.outstanding.is_empty() { 0 } else { self.largest };
+        self.largest = before.max(data.payload);
         self.outstanding.push(Self::sent(data, start, end));
         self.nxt = end;
         (self.last_tsval, self.last_identification) = (data.tsval, data.identification);
@@ -316,7 +322,8 @@ impl Sender {
     /// Segments in a number of bytes, rounded up. One number more may be a FIN, which is no segment
     /// of its own unless it is alone.
     fn segments(&self, bytes: u64) -> u32 {
-        let whole = bytes.saturating_sub(1).div_ceil(u64::from(self.mss));
+        let size = if self.largest == 0 { self.mss } else { self.mss.min(self.largest) };
+        let whole = bytes.saturating_sub(1).div_ceil(u64::from(size));
         u32::try_from(whole.max(bytes.min(1))).unwrap_or(u32::MAX)
     }
 
@@ -327,7 +334,7 @@ impl Sender {
             return;
         }
         let idle = at.since(self.timing.sent_at.max(self.timing.advance_at));
-        let single = self.flight() <= u64::from(self.mss);
+        let single = self.segments(self.flight()) <= 1;
         let fits = self.timing.pto(single).is_some_and(|pto| timing::fits(idle, pto));
         if fits && self.timing.trigger_at(at) == Trigger::Other {
             self.probe = Some((start, end));

@@ -49,6 +49,21 @@ fn rack_detects_a_loss_with_three_segments_above_it_at_once() {
 }
 
 #[test]
+fn small_segments_of_framing_count_as_segments() {
+    let mut trace = Trace::at_server(true);
+    for segment in 0..4 {
+        trace.data(101.0, 362 * segment, 362);
+    }
+    trace.ack(201.0, 0, &[(362, 1448)]);
+    trace.data(201.05, 0, 362);
+    trace.ack(301.5, 1448, &[]);
+    let (_, episodes) = trace.analyse();
+    let episode = &episodes[0].episode;
+    assert_eq!((episode.cause, episode.following), (Cause::Rack, 3));
+    assert_eq!(episode.retransmissions[0].sacked_above, 3);
+}
+
+#[test]
 fn a_kernel_without_rack_waits_for_the_third_duplicate() {
     let mut trace = Trace::at_server(false);
     for segment in 0..5 {
