@@ -1,8 +1,9 @@
 //! The Python module `tcpsf._core`: simulations driven in steps, with tables through the Arrow C
 //! stream interface; commands behind an emulated link; a host that serves files or relays; an HTTP
-//! client; and a player for scripts. This crate only converts; the Python package around it is the
-//! user interface.
+//! client; a player for scripts; and the analysis of captures. This crate only converts; the Python
+//! package around it is the user interface.
 
+mod analysis;
 mod emulation;
 mod facts;
 mod fetch;
@@ -22,6 +23,8 @@ use pyo3::prelude::*;
 /// The extension module.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::analysis::CaptureAnalysis;
     #[pymodule_export]
     use super::emulation::Emulation;
     #[pymodule_export]

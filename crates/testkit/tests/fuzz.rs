@@ -26,6 +26,11 @@ fn connections() {
 }
 
 #[test]
+fn captures() {
+    replay("capture", testkit::fuzz::capture::run);
+}
+
+#[test]
 fn scripts() {
     replay("drill", testkit::fuzz::drill::run_bytes);
 }

@@ -49,7 +49,7 @@ pub enum Ecn {
 
 impl Ecn {
     /// Decodes the two lowest bits of a byte, which is the header's second byte.
-    pub(crate) const fn from_bits(bits: u8) -> Self {
+    pub const fn from_bits(bits: u8) -> Self {
         match bits & 0b11 {
             0b00 => Self::NotEct,
             0b01 => Self::Ect1,

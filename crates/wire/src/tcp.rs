@@ -256,6 +256,30 @@ impl<'a> View<'a> {
         Ok(Self { bytes, fixed, options, payload })
     }
 
+    /// Reads a segment that may be truncated, in a capture: its options and payload are those that
+    /// exist.
+    ///
+    /// # Errors
+    /// Returns an error if the first 20 bytes are incomplete, or if the data offset points into
+    /// them.
+    pub fn cut_short(bytes: &'a [u8]) -> Result<Self, ViewError> {
+        let len = bytes.len();
+        let Some((fixed, rest)) = bytes.split_first_chunk::<HEADER_LEN>() else {
+            return Err(ViewError::Truncated { len });
+        };
+        let offset = usize::from(fixed[12] >> 4) * 4;
+        let Some(options) = offset.checked_sub(HEADER_LEN) else {
+            return Err(ViewError::Offset { offset, len });
+        };
+        let (options, payload) = rest.split_at(options.min(rest.len()));
+        Ok(Self { bytes, fixed, options, payload })
+    }
+
+    /// Length of the header in bytes, by its data offset.
+    pub fn header_len(&self) -> usize {
+        usize::from(self.fixed[12] >> 4) * 4
+    }
+
     /// Source and destination port.
     pub fn ports(&self) -> Ports {
         Ports { source: self.word(0), destination: self.word(2) }

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from tcpsf.cli.analyze_command import analyze
 from tcpsf.cli.drill_command import drill
 from tcpsf.cli.line_options import line_options
 from tcpsf.cli.model_commands import model
@@ -41,6 +42,7 @@ SCHEMAS = (
     "link",
     "fetch",
     "drill",
+    "analyze",
     "evaluation",
     "index",
     "table-1",
@@ -414,7 +416,7 @@ def schema(name: str) -> None:
     Editors check and complete a scenario with it: save it beside the file, and begin the file with
     `#:schema scenario.schema.json` (Taplo, Even Better TOML).
 
-    NAME is scenario, or the output's: sim, link, fetch, drill, evaluation (reproduce), index
+    NAME is scenario, or the output's: sim, link, fetch, drill, analyze, evaluation (reproduce), index
     (reproduce all), table-1, model, model-report or chain (model smart-framing --chain).
 
     For example: tcpsf schema > scenario.schema.json
@@ -425,5 +427,6 @@ def schema(name: str) -> None:
 
 
 app.add_command(drill)
+app.add_command(analyze)
 app.add_command(reproduce)
 app.add_command(model)

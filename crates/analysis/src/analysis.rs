@@ -1,0 +1,167 @@
+//! Analysis of a capture, driven in steps.
+
+use std::io::Read;
+
+use units::Instant;
+
+use crate::flow::Flow;
+use crate::packet::{Content, Other, decode};
+use crate::records::{Ending, Records};
+use crate::sender::Episode;
+use crate::table::{Limits, Table, Unlisted};
+
+/// Counts of the packets of a capture.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// TCP segments that were analysed.
+    pub tcp: u64,
+    /// Packets with a link type that is not supported.
+    pub link_type: u64,
+    /// Packets without IP.
+    pub not_ip: u64,
+    /// IP packets of other protocols.
+    pub not_tcp: u64,
+    /// IP fragments.
+    pub fragments: u64,
+    /// Packets that were captured only in part, without a TCP header.
+    pub cut_short: u64,
+    /// Packets with contradictory lengths.
+    pub malformed: u64,
+    /// Time of the first packet.
+    pub first_at: Option<Instant>,
+    /// Time of the last packet.
+    pub last_at: Instant,
+}
+
+impl Counts {
+    fn add(&mut self, other: Other) {
+        let count = match other {
+            Other::LinkType => &mut self.link_type,
+            Other::NotIp => &mut self.not_ip,
+            Other::NotTcp => &mut self.not_tcp,
+            Other::Fragment => &mut self.fragments,
+            Other::CutShort => &mut self.cut_short,
+            Other::Malformed => &mut self.malformed,
+        };
+        *count += 1;
+    }
+}
+
+/// A loss episode with its connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EpisodeOf {
+    /// Number of the connection.
+    pub flow: u64,
+    /// Direction of the data: 0 from the end that opened the connection.
+    pub direction: usize,
+    /// Episode.
+    pub episode: Episode,
+}
+
+/// Analysis of one source.
+#[derive(Debug)]
+pub struct Analysis<R> {
+    records: Records<R>,
+    table: Table,
+    counts: Counts,
+    flows: Vec<Flow>,
+    episodes: Vec<EpisodeOf>,
+    is_finished: bool,
+}
+
+impl<R: Read> Analysis<R> {
+    /// Begins an analysis.
+    pub fn new(records: Records<R>, limits: Limits) -> Self {
+        let (table, counts) = (Table::new(limits), Counts::default());
+        Self { records, table, counts, flows: Vec::new(), episodes: Vec::new(), is_finished: false }
+    }
+
+    /// Analyses at most `packets` further packets. Returns whether there may be more.
+    pub fn advance(&mut self, packets: u64) -> bool {
+        for _ in 0..packets {
+            let Some(record) = self.records.next() else {
+                self.finish();
+                return false;
+            };
+            self.counts.first_at.get_or_insert(record.at);
+            self.counts.last_at = self.counts.last_at.max(record.at);
+            match decode(&record) {
+                Content::Tcp(packet) => {
+                    self.counts.tcp += 1;
+                    if let Some(flow) = self.table.take(&packet) {
+                        collect(flow, false, &mut self.episodes);
+                    }
+                }
+                Content::Other(other) => self.counts.add(other),
+            }
+        }
+        self.collect_ended();
+        true
+    }
+
+    fn finish(&mut self) {
+        if !self.is_finished {
+            self.is_finished = true;
+            self.table.finish();
+            self.collect_ended();
+        }
+    }
+
+    fn collect_ended(&mut self) {
+        for mut flow in self.table.take_ended() {
+            collect(&mut flow, true, &mut self.episodes);
+            self.flows.push(flow);
+        }
+    }
+
+    /// Counts so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Packets of no listed connection, so far.
+    pub fn unlisted(&self) -> Unlisted {
+        self.table.unlisted()
+    }
+
+    /// Number of packets read.
+    pub fn frames(&self) -> u64 {
+        self.records.frames()
+    }
+
+    /// Position in the decompressed file, in bytes.
+    pub fn offset(&self) -> u64 {
+        self.records.offset()
+    }
+
+    /// Place and reason of the end of reading; `None` before it.
+    pub fn ending(&self) -> Option<&Ending> {
+        self.records.ending()
+    }
+
+    /// Connections that have ended since the last call.
+    pub fn take_flows(&mut self) -> Vec<Flow> {
+        std::mem::take(&mut self.flows)
+    }
+
+    /// Episodes that have ended since the last call.
+    pub fn take_episodes(&mut self) -> Vec<EpisodeOf> {
+        std::mem::take(&mut self.episodes)
+    }
+}
+
+/// Moves the episodes of a connection that will not change.
+#[inline]
+fn collect(flow: &mut Flow, at_end: bool, episodes: &mut Vec<EpisodeOf>) {
+    for direction in 0..2 {
+        if !at_end && !flow.has_episodes(direction) {
+            continue;
+        }
+        let number = flow.number;
+        let ended = flow.take_episodes(direction, at_end).into_iter();
+        episodes.extend(ended.map(|episode| EpisodeOf { flow: number, direction, episode }));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,476 @@
+//! A connection in a capture: both directions with their facts, the handshake, and how it closed.
+
+mod facts;
+
+use units::{Duration, Instant};
+use wire::SeqNum;
+use wire::tcp::Flags;
+
+pub use self::facts::Facts;
+use crate::kind::SenderKind;
+use crate::packet::{Endpoint, Packet};
+use crate::sender::{
+    Ack, Cause, Confidence, Data, Episode, Retransmission, Role, Sender, Spurious,
+};
+use crate::spread::Spread;
+
+/// How a connection ended in the capture.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Closing {
+    /// It did not end.
+    #[default]
+    Open,
+    /// Only one end sent a FIN.
+    HalfClosed,
+    /// Both ends sent a FIN.
+    Closed,
+    /// An end sent a RST.
+    Reset,
+}
+
+impl Closing {
+    /// All kinds, in the order of their numbers.
+    pub const ALL: [Self; 4] = [Self::Open, Self::HalfClosed, Self::Closed, Self::Reset];
+
+    /// Name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::HalfClosed => "half_closed",
+            Self::Closed => "closed",
+            Self::Reset => "reset",
+        }
+    }
+}
+
+/// Position of the capture with respect to a sender.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Vantage {
+    /// Unknown, because the capture has no handshake.
+    #[default]
+    Unknown,
+    /// At the sender.
+    Sender,
+    /// Between both ends.
+    Middle,
+    /// At the receiver.
+    Receiver,
+}
+
+impl Vantage {
+    /// All positions, in the order of their numbers.
+    pub const ALL: [Self; 4] = [Self::Unknown, Self::Sender, Self::Middle, Self::Receiver];
+
+    /// Name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Sender => "sender",
+            Self::Middle => "middle",
+            Self::Receiver => "receiver",
+        }
+    }
+
+    /// Position of a capture, by the round-trip times from it to the sender (`lag`) and to the
+    /// receiver. An end answers within a tenth of the whole, or within a millisecond.
+    pub fn of(lag: Duration, rest: Duration) -> Self {
+        let near = |one: Duration, other: Duration| {
+            one <= Duration::from_millis(1) && one < other || one * 10 <= one + other
+        };
+        match (near(lag, rest), near(rest, lag)) {
+            (true, _) => Self::Sender,
+            (_, true) => Self::Receiver,
+            _ => Self::Middle,
+        }
+    }
+}
+
+/// One direction: its facts and its sender.
+#[derive(Debug)]
+pub struct Half {
+    /// Sender of this direction.
+    pub endpoint: Endpoint,
+    /// Facts about the packets of this direction.
+    pub facts: Facts,
+    pub(crate) sender: Sender,
+    /// Vantage point by the handshake.
+    vantage: Vantage,
+    syn: Option<Syn>,
+    fin: bool,
+}
+
+/// The SYN of a direction.
+#[derive(Debug, Clone, Copy)]
+struct Syn {
+    seq: SeqNum,
+    first_at: Instant,
+    last_at: Instant,
+    last_frame: u64,
+    last_tsval: Option<u32>,
+    copies: u16,
+}
+
+impl Syn {
+    /// Round-trip time to an answer, if it is known which copy is answered: the only one (Karn's
+    /// rule), or the last, whose timestamp the answer echoes (RFC 7323 §4.1).
+    fn answered_after(&self, answer: &Packet) -> Option<Duration> {
+        let echo = answer.timestamps.map(|timestamps| timestamps.ecr);
+        let known = self.copies == 1 || echo.is_some() && echo == self.last_tsval;
+        known.then(|| answer.at.since(self.last_at))
+    }
+}
+
+impl Half {
+    fn new(endpoint: Endpoint) -> Self {
+        Self {
+            endpoint,
+            facts: Facts::default(),
+            sender: Sender::new(),
+            vantage: Vantage::Unknown,
+            syn: None,
+            fin: false,
+        }
+    }
+
+    /// Vantage point of the capture with respect to this direction's sender, by the handshake or by
+    /// timestamps.
+    pub fn vantage(&self) -> Vantage {
+        let rest = self.round_trips();
+        match self.vantage {
+            Vantage::Unknown if self.sender.is_lag_known() && rest.count > 0 => {
+                Vantage::of(self.lag(), rest.min)
+            }
+            vantage => vantage,
+        }
+    }
+
+    /// Kind of the sender.
+    pub fn kind(&self) -> SenderKind {
+        self.sender.kind()
+    }
+
+    /// Smoothed round-trip time at the end, as the sender estimates it.
+    pub fn srtt(&self) -> Option<Duration> {
+        self.sender.srtt()
+    }
+
+    /// Time between the capture and the sender, in both directions together.
+    pub fn lag(&self) -> Duration {
+        self.sender.lag()
+    }
+
+    /// Round-trip times between the capture and the receiver of this direction's data.
+    pub fn round_trips(&self) -> &Spread {
+        self.sender.round_trips()
+    }
+
+    /// Segment size of the connection in bytes.
+    pub fn mss(&self) -> u32 {
+        self.sender.mss()
+    }
+}
+
+/// A connection.
+#[derive(Debug)]
+pub struct Flow {
+    /// Number of the connection, from 0 in the order of the first packets.
+    pub number: u64,
+    /// Interface of the capture.
+    pub interface: u32,
+    /// Time of the first packet.
+    pub start: Instant,
+    /// Time of the last packet.
+    pub end: Instant,
+    /// Directions: from the end that opened the connection, and from the other.
+    pub halves: [Half; 2],
+    /// How it ended.
+    pub closing: Closing,
+    /// Direction of the first RST.
+    pub reset_by: Option<usize>,
+    /// Round-trip time from the capture to the responder and back: SYN to SYN-ACK.
+    pub syn_rtt: Option<Duration>,
+    /// Round-trip time from the capture to the originator and back: SYN-ACK to ACK.
+    pub ack_rtt: Option<Duration>,
+    /// Time at which the connection closed.
+    pub(crate) closed_at: Option<Instant>,
+}
+
+impl Flow {
+    /// Begins a connection with its first packet, which is not taken yet.
+    pub(crate) fn new(number: u64, first: &Packet) -> Self {
+        // A SYN-ACK comes from the end that did not open the connection. Without a SYN, the end
+        // with the larger port is taken for the one that opened it.
+        let reverse = if first.has(Flags::SYN) {
+            first.has(Flags::ACK)
+        } else {
+            first.source.port < first.destination.port
+        };
+        let (from, to) = if reverse {
+            (first.destination, first.source)
+        } else {
+            (first.source, first.destination)
+        };
+        Self {
+            number,
+            interface: first.interface,
+            start: first.at,
+            end: first.at,
+            halves: [Half::new(from), Half::new(to)],
+            closing: Closing::Open,
+            reset_by: None,
+            syn_rtt: None,
+            ack_rtt: None,
+            closed_at: None,
+        }
+    }
+
+    /// Takes a packet. `is_tight` says that memory is short.
+    pub(crate) fn take(&mut self, packet: &Packet, is_tight: bool) {
+        let direction = usize::from(packet.source != self.halves[0].endpoint);
+        self.end = self.end.max(packet.at);
+        self.halves[direction].facts.take(packet);
+        if packet.has(Flags::SYN) {
+            self.take_syn(packet, direction);
+        } else if packet.has(Flags::ACK) {
+            self.complete_handshake(packet, direction);
+        }
+        if packet.has(Flags::ACK) {
+            self.take_ack(packet, direction, is_tight);
+        }
+        self.take_data(packet, direction, is_tight);
+        self.take_closing(packet, direction);
+    }
+
+    fn take_data(&mut self, packet: &Packet, direction: usize, is_tight: bool) {
+        let fin = packet.has(Flags::FIN);
+        // RFC 9293 §3.10.7.3: the reset's payload is not data.
+        if packet.payload_len == 0 && !fin || packet.has(Flags::RST) {
+            return;
+        }
+        let half = &mut self.halves[direction];
+        let syn = packet.has(Flags::SYN);
+        let data = Data {
+            at: packet.at,
+            frame: packet.frame,
+            seq: if syn { after(packet.seq) } else { packet.seq },
+            len: packet.payload_len.saturating_add(u32::from(fin)),
+            payload: packet.payload_len,
+            tsval: packet.timestamps.map(|timestamps| timestamps.val),
+            tsecr: packet.timestamps.map(|timestamps| timestamps.ecr),
+            identification: packet.identification,
+        };
+        let role = half.sender.on_data(&data, is_tight);
+        half.facts.note_data(packet, role, half.sender.flight());
+    }
+
+    fn take_ack(&mut self, packet: &Packet, direction: usize, is_tight: bool) {
+        let pure = packet.seq_len() == 0 && !packet.has(Flags::RST);
+        let window = self.window(packet, direction);
+        let ack = Ack {
+            at: packet.at,
+            number: packet.ack,
+            window,
+            tsval: packet.timestamps.map(|timestamps| timestamps.val),
+            tsecr: packet.timestamps.map(|timestamps| timestamps.ecr),
+            sack: packet.sack,
+            is_pure: pure,
+        };
+        let other = &mut self.halves[1 - direction];
+        let effect = other.sender.on_ack(&ack, is_tight);
+        // The same path seen from the other side: without timestamps, the time in which the far
+        // end acknowledges data is the lag of its own data.
+        if ack.tsval.is_none()
+            && let Some(rtt) = other.sender.take_latest_rtt()
+        {
+            self.halves[direction].sender.observe_lag(rtt);
+        }
+        self.halves[direction].facts.note_ack(packet, &effect, window);
+        if effect.advances {
+            self.halves[1 - direction].facts.end_initial_window();
+        }
+    }
+
+    /// Window in bytes. RFC 7323 §2.2: the scale applies if both ends announce one, and not to a
+    /// SYN.
+    fn window(&self, packet: &Packet, direction: usize) -> u32 {
+        let scale = |half: &Half| half.facts.window_scale.unwrap_or(0).min(14);
+        let both = self.halves.iter().all(|half| half.facts.window_scale.is_some());
+        let shift =
+            if both && !packet.has(Flags::SYN) { scale(&self.halves[direction]) } else { 0 };
+        u32::from(packet.window) << shift
+    }
+
+    fn take_syn(&mut self, packet: &Packet, direction: usize) {
+        let half = &mut self.halves[direction];
+        half.facts.take_syn(packet);
+        let cause = if packet.has(Flags::ACK) { Cause::SynAckTimeout } else { Cause::SynTimeout };
+        match &mut half.syn {
+            Some(syn) if syn.seq == packet.seq => {
+                let episode = repeated_syn(syn, packet, cause);
+                half.sender.add_episode(episode);
+            }
+            Some(_) => {}
+            None => {
+                half.syn = Some(Syn {
+                    seq: packet.seq,
+                    first_at: packet.at,
+                    last_at: packet.at,
+                    last_frame: packet.frame,
+                    last_tsval: packet.timestamps.map(|timestamps| timestamps.val),
+                    copies: 1,
+                });
+                half.sender.set_kind(SenderKind::of_syn(&packet.syn, packet.window));
+                if !half.sender.is_started() {
+                    half.sender.start(after(packet.seq));
+                }
+            }
+        }
+        if packet.has(Flags::ACK) {
+            self.note_syn_ack(packet, direction);
+        }
+        self.agree_on_mss();
+    }
+
+    /// SYN to SYN-ACK: the round trip between the capture and the responder.
+    fn note_syn_ack(&mut self, packet: &Packet, direction: usize) {
+        let Some(syn) = self.halves[1 - direction].syn else { return };
+        if self.syn_rtt.is_some() {
+            return;
+        }
+        let Some(rtt) = syn.answered_after(packet) else { return };
+        self.syn_rtt = Some(rtt);
+        self.halves[direction].sender.set_lag(rtt);
+    }
+
+    /// SYN-ACK to ACK: the round trip between the capture and the originator.
+    fn complete_handshake(&mut self, packet: &Packet, direction: usize) {
+        if direction != 0 || self.ack_rtt.is_some() {
+            return;
+        }
+        let Some(syn) = self.halves[1].syn else { return };
+        if packet.ack != after(syn.seq) {
+            return;
+        }
+        let Some(rtt) = syn.answered_after(packet) else { return };
+        self.ack_rtt = Some(rtt);
+        self.halves[1].sender.handshake(rtt, packet.at);
+        self.halves[0].sender.set_lag(rtt);
+        if let Some(other) = self.syn_rtt {
+            self.halves[0].sender.handshake(other, packet.at);
+            self.halves[0].vantage = Vantage::of(rtt, other);
+            self.halves[1].vantage = Vantage::of(other, rtt);
+        }
+    }
+
+    /// RFC 9293 §3.7.1 and RFC 6691: both options limit the segment size, minus TCP options.
+    fn agree_on_mss(&mut self) {
+        let announced = self.halves.iter().filter_map(|half| half.facts.mss_option).min();
+        let Some(mss) = announced else { return };
+        let timestamps = self.halves.iter().all(|half| half.facts.timestamps);
+        let options = if timestamps { 12 } else { 0 };
+        for half in &mut self.halves {
+            half.sender.set_mss(u32::from(mss).saturating_sub(options));
+        }
+    }
+
+    fn take_closing(&mut self, packet: &Packet, direction: usize) {
+        if packet.has(Flags::FIN) {
+            self.halves[direction].fin = true;
+            if self.closing == Closing::Open {
+                self.closing = Closing::HalfClosed;
+            }
+            if self.closing == Closing::HalfClosed && self.halves[1 - direction].fin {
+                self.closing = Closing::Closed;
+                self.closed_at = Some(packet.at);
+            }
+        }
+        // A RST after both FINs only refuses late packets.
+        if packet.has(Flags::RST) && self.reset_by.is_none() {
+            self.reset_by = Some(direction);
+            self.closed_at.get_or_insert(packet.at);
+            if self.closing != Closing::Closed {
+                self.closing = Closing::Reset;
+            }
+        }
+    }
+
+    /// Whether a SYN opens a new connection between the same ports.
+    pub(crate) fn is_reused_by(&self, packet: &Packet) -> bool {
+        if !packet.has(Flags::SYN) || packet.has(Flags::ACK) {
+            return false;
+        }
+        let direction = usize::from(packet.source != self.halves[0].endpoint);
+        match self.halves[direction].syn {
+            Some(syn) => syn.seq != packet.seq && (direction == 0 || self.closed_at.is_some()),
+            None => self.closed_at.is_some() || self.halves[direction].sender.is_started(),
+        }
+    }
+
+    /// Number of ranges in memory.
+    pub(crate) fn ranges(&self) -> usize {
+        self.halves.iter().map(|half| half.sender.ranges()).sum()
+    }
+
+    /// Whether a direction has episodes that will not change.
+    #[inline]
+    pub(crate) fn has_episodes(&self, direction: usize) -> bool {
+        self.halves[direction].sender.has_episodes()
+    }
+
+    /// Episodes of a direction that will not change.
+    pub(crate) fn take_episodes(&mut self, direction: usize, at_end: bool) -> Vec<Episode> {
+        self.halves[direction].sender.take_episodes(at_end)
+    }
+
+    /// Server completion time of the paper (section II-A): from the first to the last segment with
+    /// data of the responder.
+    pub fn server_completion(&self) -> Option<Duration> {
+        let facts = &self.halves[1].facts;
+        facts.first_data_at.map(|first| facts.last_data_at.since(first))
+    }
+}
+
+/// Sequence number after a SYN.
+fn after(seq: SeqNum) -> SeqNum {
+    SeqNum::new(seq.value().wrapping_add(1))
+}
+
+/// A SYN that is sent again is an episode of its own.
+fn repeated_syn(syn: &mut Syn, packet: &Packet, cause: Cause) -> Episode {
+    syn.copies = syn.copies.saturating_add(1);
+    let waited = packet.at.since(syn.last_at);
+    let retransmission = Retransmission {
+        frame: packet.frame,
+        at: packet.at,
+        seq: packet.seq.value(),
+        position: 0,
+        len: 1,
+        previous_frame: syn.last_frame,
+        transmission: syn.copies,
+        cause,
+        confidence: Confidence::High,
+        spurious: Spurious::No,
+        since_ack: waited,
+        waited,
+        rto: Duration::from_secs(1),
+        pto: None,
+        backoff: u32::from(syn.copies.saturating_sub(2)),
+        duplicates: 0,
+        sacked_above: 0,
+        forward: 0,
+        flight: 1,
+    };
+    (syn.last_at, syn.last_frame) = (packet.at, packet.frame);
+    syn.last_tsval = packet.timestamps.map(|timestamps| timestamps.val);
+    Episode::of_syn(syn.first_at, retransmission)
+}
+
+impl Role {
+    /// Whether the packet carries data for the first time.
+    pub(crate) fn is_original(self) -> bool {
+        matches!(self, Self::New | Self::Reordered)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,266 @@
+//! Acknowledgments that a sender receives.
+//!
+//! Between the capture and the sender they wait for the lag. Then they advance the model as they
+//! advance the sender.
+
+use units::{Duration, Instant};
+use wire::SeqNum;
+
+use super::cause::Spurious;
+use super::episode::Phase;
+use super::event::{Ack, Data, Effect};
+use super::outstanding::Delivered;
+use super::{Sender, timing};
+use crate::kind::Has;
+
+/// Maximum number of acknowledgments between the capture and the sender.
+const MAX_PENDING: usize = 1 << 12;
+const FEW_PENDING: usize = 16;
+
+impl Sender {
+    /// Takes an acknowledgment as the capture shows it.
+    pub(crate) fn on_ack(&mut self, ack: &Ack, is_tight: bool) -> Effect {
+        let effect = self.effect(ack);
+        // Without a measurement of the lag, timestamps tell which acknowledgments have arrived.
+        let waits = if self.timing.is_lag_known {
+            self.timing.lag > timing::REACTION
+        } else {
+            ack.tsval.is_some()
+        };
+        if !waits && self.pending.is_empty() {
+            self.apply(ack, ack.at);
+        } else {
+            let limit = if is_tight { FEW_PENDING } else { MAX_PENDING };
+            while self.pending.len() >= limit {
+                self.apply_first(ack.at);
+            }
+            self.pending.push_back(*ack);
+        }
+        effect
+    }
+
+    /// Facts about an acknowledgment that do not depend on the position of the capture.
+    fn effect(&mut self, ack: &Ack) -> Effect {
+        let position = self.position(ack.number);
+        let latest = self.pending.back().map_or(self.una, |last| self.position(last.number));
+        let outstanding = position < self.nxt;
+        Effect {
+            duplicate: self.started
+                && ack.is_pure
+                && position == latest
+                && outstanding
+                && ack.window == self.pending.back().map_or(self.window, |last| last.window),
+            dsack: is_dsack(ack),
+            unseen: self.started && position > self.nxt,
+            advances: self.started && position > latest,
+        }
+    }
+
+    /// Applies the acknowledgments that the sender had received when it sent this packet. With
+    /// timestamps, the packet names the last of them (RFC 7323 §3.2).
+    pub(super) fn apply_pending(&mut self, data: &Data) {
+        let mut named = None;
+        while let Some(ack) = self.pending.front() {
+            let received = match (data.tsecr, ack.tsval) {
+                (Some(echo), Some(tsval)) => !SeqNum::new(tsval).after(SeqNum::new(echo)),
+                // The lag of one packet varies, so an acknowledgment may take an eighth less.
+                _ => ack.at + self.timing.least_lag() <= data.at,
+            };
+            if !received {
+                break;
+            }
+            if data.tsecr.is_some() && ack.tsval == data.tsecr && named.is_none() {
+                named = Some(ack.at);
+            }
+            self.apply_first(data.at);
+        }
+        // The first packet that echoes a timestamp was sent at once, if an acknowledgment made the
+        // sender transmit. An interval that is much longer was made by something else.
+        if let Some(at) = named {
+            self.measure_lag(data.at.since(at));
+        }
+    }
+
+    /// Takes a measurement of the lag by timestamps, unless the capture is at the sender.
+    fn measure_lag(&mut self, lag: Duration) {
+        if !self.timing.is_lag_known || self.timing.lag > timing::REACTION {
+            self.timing.observe_lag(lag);
+        }
+    }
+
+    /// Takes the time in which the sender acknowledged data as a measurement of the lag. Without a
+    /// lag by the handshake, it is not known how long the sender delays acknowledgments.
+    pub(crate) fn observe_lag(&mut self, lag: Duration) {
+        if self.timing.is_lag_known && self.timing.lag > timing::REACTION {
+            self.timing.observe_lag(lag);
+        }
+    }
+
+    pub(super) fn apply_first(&mut self, latest: Instant) {
+        if let Some(ack) = self.pending.pop_front() {
+            self.apply(&ack, (ack.at + self.timing.lag).min(latest));
+        }
+    }
+
+    /// Round-trip times between the capture and the receiver, from the last acknowledgment.
+    fn measure(&mut self, ack: &Ack, delivered: &Delivered, now: Instant) {
+        let Some(sent_at) = delivered.sent_once_at else { return };
+        let rtt = ack.at.since(sent_at);
+        self.round_trips.add(rtt);
+        self.latest_rtt = Some(rtt);
+        self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+        self.timing.sample(rtt, self.una, self.nxt, now);
+    }
+
+    /// Applies an acknowledgment that the sender receives at `now`.
+    fn apply(&mut self, ack: &Ack, now: Instant) {
+        if !self.started {
+            return;
+        }
+        let position = self.position(ack.number);
+        let half_rtt = self.min_rtt.map_or(0, |min| min.as_nanos() / 2);
+        let mut delivered = Delivered {
+            at: ack.at,
+            too_early: Duration::from_nanos(half_rtt),
+            ..Delivered::default()
+        };
+        let before = self.una;
+        let advanced = position > before;
+        if position > self.nxt {
+            // The capture does not have this data.
+            self.outstanding.clear();
+            (self.una, self.nxt) = (position, position);
+        } else if advanced {
+            self.outstanding.acknowledge(position, &mut delivered);
+            self.una = position;
+        }
+        let eifel = advanced && is_before(ack.tsecr, delivered.retransmission_tsval);
+        let tsecr = ack.tsecr.filter(|_| advanced);
+        let duplicate = ack.is_pure
+            && position == self.una
+            && !advanced
+            && ack.window == self.window
+            && !self.outstanding.is_empty();
+        if position == self.una {
+            self.window = ack.window;
+        }
+        self.take_sack(ack, position, before, &mut delivered);
+        self.note_news(advanced, duplicate, &delivered, now);
+        self.measure(ack, &delivered, now);
+        self.advance_episode(advanced, eifel, tsecr, &delivered, now);
+    }
+
+    /// Takes the SACK blocks. `before` is SND.UNA before the acknowledgment.
+    fn take_sack(&mut self, ack: &Ack, position: u64, before: u64, delivered: &mut Delivered) {
+        let dsack = is_dsack(ack);
+        for (index, block) in ack.sack.iter().enumerate() {
+            let (start, end) = (self.position(block.start()), self.position(block.end()));
+            if dsack && index == 0 {
+                self.refute(start, end, before);
+            } else if start >= position && end <= self.nxt && start < end {
+                self.outstanding.sack(start, end, delivered);
+            }
+        }
+    }
+
+    /// RFC 2883 §4: a duplicate was received, so a retransmission was not necessary.
+    fn refute(&mut self, start: u64, end: u64, before: u64) {
+        if let Some(episode) = &mut self.episode
+            && episode.refute_range(start, end, Spurious::Dsack)
+        {
+            episode.reported += u64::from(end <= before);
+        } else if let Some(episode) = &mut self.previous {
+            episode.refute_range(start, end, Spurious::Dsack);
+        }
+    }
+
+    fn note_news(&mut self, advanced: bool, duplicate: bool, delivered: &Delivered, now: Instant) {
+        if advanced {
+            self.duplicates = 0;
+            (self.third_duplicate_at, self.forward_at) = (None, None);
+            self.timing.advance_at = now;
+        } else if duplicate || delivered.bytes > 0 {
+            self.duplicates = self.duplicates.saturating_add(1);
+            if self.duplicates == 3 {
+                self.third_duplicate_at = Some(now);
+            }
+        }
+        if self.segments(self.outstanding.highest_sacked().saturating_sub(self.una)) > 3 {
+            self.forward_at.get_or_insert(now);
+        }
+        if advanced || duplicate || delivered.bytes > 0 {
+            self.timing.news_at = now;
+        }
+        if delivered.early.is_empty()
+            && let Some(at) = delivered.newest_at
+        {
+            self.newest_at = self.newest_at.max(at);
+        }
+    }
+
+    /// First hole that the sender knew to be lost before this acknowledgment, in a recovery. RACK
+    /// needs one segment above it then (RFC 8985 §6.2: its window is zero), other senders three.
+    fn reported_hole(&self, delivered: &Delivered) -> Option<u64> {
+        let before = self.outstanding.sacked().saturating_sub(delivered.sacked);
+        let needed = if self.kind.rack() == Has::Yes { 1 } else { 3 };
+        let head = self.outstanding.head()?;
+        (self.segments(before) >= needed).then_some(head.start)
+    }
+
+    /// Applies an acknowledgment to the episode. `tsecr` is its timestamp if it advances.
+    fn advance_episode(
+        &mut self,
+        advanced: bool,
+        eifel: bool,
+        tsecr: Option<u32>,
+        delivered: &Delivered,
+        now: Instant,
+    ) {
+        let una = self.una;
+        let hole = self.reported_hole(delivered);
+        let Some(episode) = &mut self.episode else { return };
+        for &frame in &delivered.early {
+            episode.refute_frame(frame, Spurious::Early);
+        }
+        if eifel {
+            let at = episode.retransmissions.first().map_or(una, |first| first.position);
+            episode.refute_range(at, una, Spurious::Eifel);
+        }
+        episode.delay = episode.delay.max(delivered.delay);
+        // RFC 5682 §2.1: the timeout was spurious if the second acknowledgment also advances, of
+        // data that was not sent again.
+        let forward_rto = episode.forward_rto && advanced && delivered.original_at.is_some();
+        // RFC 4015 §3.2, RFC 3708: the sender returns to its state before the recovery.
+        let undone = forward_rto
+            || is_before(tsecr, episode.first_tsval)
+            || episode.is_refuted()
+            || self.kind.is_linux_with_frto()
+                && episode.is_answered_by_original(delivered.original_at);
+        if forward_rto {
+            let timeout = episode.retransmissions.last().map_or(0, |last| last.frame);
+            episode.refute_frame(timeout, Spurious::ForwardRto);
+        }
+        episode.advanced |= advanced;
+        if una >= episode.point || undone && episode.phase != Phase::Probe {
+            episode.ended_at = Some(now);
+            self.late_hole = hole;
+            let ended = self.episode.take();
+            if let Some(before) = std::mem::replace(&mut self.previous, ended) {
+                self.finished.push(*before);
+            }
+        }
+    }
+}
+
+/// RFC 2883 §4: the first block is below the acknowledgment or inside the second block.
+fn is_dsack(ack: &Ack) -> bool {
+    let mut blocks = ack.sack.iter();
+    let Some(first) = blocks.next() else { return false };
+    first.start().before(ack.number) || blocks.next().is_some_and(|second| second.contains(first))
+}
+
+/// Whether an echoed timestamp is before that of the retransmission.
+fn is_before(tsecr: Option<u32>, tsval: Option<u32>) -> bool {
+    let (Some(tsecr), Some(tsval)) = (tsecr, tsval) else { return false };
+    SeqNum::new(tsecr).before(SeqNum::new(tsval))
+}

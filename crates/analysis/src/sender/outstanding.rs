@@ -1,0 +1,237 @@
+//! Data that a sender has sent and that is not acknowledged, as the capture shows it.
+//!
+//! Positions are sequence numbers with 64 bits. Neighbouring entries touch: data that the capture
+//! does not contain is an entry without a transmission. Entries are divided where a
+//! retransmission, an acknowledgment or a SACK block begins or ends, because segments that
+//! offload has joined are divided on the wire.
+
+use std::collections::VecDeque;
+
+use units::{Duration, Instant};
+
+/// A range of data with its transmissions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sent {
+    /// First position.
+    pub(crate) start: u64,
+    /// Position after the last.
+    pub(crate) end: u64,
+    /// Time of the first transmission, or at which its absence was noticed.
+    pub(crate) first_at: Instant,
+    /// Time of the last transmission.
+    pub(crate) last_at: Instant,
+    /// Packet of the first transmission; zero if the capture does not have it.
+    pub(crate) first_frame: u64,
+    /// Packet of the last transmission.
+    pub(crate) last_frame: u64,
+    /// Timestamp of the first retransmission (RFC 7323), for the Eifel detection.
+    pub(crate) retransmission_tsval: Option<u32>,
+    /// Number of transmissions in the capture.
+    pub(crate) copies: u16,
+    /// Whether a SACK block has covered it.
+    pub(crate) sacked: bool,
+}
+
+impl Sent {
+    /// Length in bytes.
+    pub(crate) fn len(&self) -> u64 {
+        self.end - self.start
+    }
+
+    /// Returns whether it has been sent again, as far as the capture shows.
+    pub(crate) fn is_retransmitted(&self) -> bool {
+        self.copies > 1 || (self.copies == 1 && self.first_frame == 0)
+    }
+}
+
+/// Data that one acknowledgment delivers.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Delivered {
+    /// Time of the acknowledgment.
+    pub(crate) at: Instant,
+    /// Time after a retransmission in which no acknowledgment of it can arrive.
+    pub(crate) too_early: Duration,
+    /// Bytes that are acknowledged or sacked for the first time.
+    pub(crate) bytes: u64,
+    /// Bytes of these that are sacked.
+    pub(crate) sacked: u64,
+    /// First transmission of the newest data that was sent once, for a measurement of the RTT
+    /// (Karn's rule, RFC 6298 §3).
+    pub(crate) sent_once_at: Option<Instant>,
+    /// Latest transmission time of the delivered data.
+    pub(crate) newest_at: Option<Instant>,
+    /// First transmission of the oldest data that had not been sacked and was never sent again.
+    pub(crate) original_at: Option<Instant>,
+    /// Maximum time between the transmissions of data that was sent again and arrived.
+    pub(crate) delay: Duration,
+    /// Timestamp of the first retransmission of the first data, if there was one.
+    pub(crate) retransmission_tsval: Option<u32>,
+    /// Packets that were sent again and could not have been acknowledged yet.
+    pub(crate) early: Vec<u64>,
+}
+
+impl Delivered {
+    fn add(&mut self, sent: &Sent) {
+        if sent.sacked {
+            return;
+        }
+        if self.bytes == 0 {
+            self.retransmission_tsval = sent.retransmission_tsval;
+        }
+        self.bytes += sent.len();
+        self.newest_at = self.newest_at.max(Some(sent.last_at));
+        if sent.is_retransmitted() {
+            if self.at.since(sent.last_at) < self.too_early {
+                self.early.push(sent.last_frame);
+            } else {
+                self.delay = self.delay.max(sent.last_at.since(sent.first_at));
+            }
+        } else {
+            let original_at = self.original_at.unwrap_or(Instant::NEVER);
+            self.original_at = Some(original_at.min(sent.first_at));
+            if sent.copies == 1 {
+                self.sent_once_at = self.sent_once_at.max(Some(sent.first_at));
+            }
+        }
+    }
+}
+
+/// Queue of data between SND.UNA and SND.NXT.
+#[derive(Debug, Default)]
+pub(crate) struct Outstanding {
+    queue: VecDeque<Sent>,
+    sacked: u64,
+    highest_sacked: u64,
+}
+
+impl Outstanding {
+    /// Number of entries.
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Returns whether everything is acknowledged.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Bytes that SACK blocks cover.
+    pub(crate) fn sacked(&self) -> u64 {
+        self.sacked
+    }
+
+    /// Position after the highest sacked byte; zero if there is none.
+    pub(crate) fn highest_sacked(&self) -> u64 {
+        if self.sacked == 0 { 0 } else { self.highest_sacked }
+    }
+
+    /// First data that is not sacked.
+    pub(crate) fn head(&self) -> Option<&Sent> {
+        self.queue.iter().find(|sent| !sent.sacked)
+    }
+
+    /// Adds data after all other.
+    #[inline]
+    pub(crate) fn push(&mut self, sent: Sent) {
+        self.queue.push_back(sent);
+    }
+
+    /// Entries that overlap a range, after dividing those at its edges.
+    pub(crate) fn range_mut(&mut self, start: u64, end: u64) -> impl Iterator<Item = &mut Sent> {
+        self.divide(start);
+        self.divide(end);
+        let (from, to) = (self.index_of(start), self.index_of(end));
+        self.queue.range_mut(from..to.max(from))
+    }
+
+    /// First entry that overlaps the range and is not sacked, or the first that overlaps it.
+    pub(crate) fn first_in(&self, start: u64, end: u64) -> Option<&Sent> {
+        let from = self.queue.partition_point(|sent| sent.end <= start);
+        let mut found = self.queue.range(from..).take_while(|sent| sent.start < end);
+        found.clone().find(|sent| !sent.sacked).or_else(|| found.next())
+    }
+
+    /// Bytes that SACK blocks cover from a position on.
+    pub(crate) fn sacked_from(&self, position: u64) -> u64 {
+        let before = self.queue.iter().take_while(|sent| sent.start < position);
+        let below: u64 = before.filter(|sent| sent.sacked).map(Sent::len).sum();
+        self.sacked - below.min(self.sacked)
+    }
+
+    /// Removes data below `una`.
+    #[inline]
+    pub(crate) fn acknowledge(&mut self, una: u64, delivered: &mut Delivered) {
+        while let Some(front) = self.queue.front_mut() {
+            if front.end > una {
+                if front.start < una {
+                    let mut part = *front;
+                    part.end = una;
+                    front.start = una;
+                    self.remove(&part, delivered);
+                }
+                break;
+            }
+            let front = *front;
+            self.queue.pop_front();
+            self.remove(&front, delivered);
+        }
+    }
+
+    fn remove(&mut self, sent: &Sent, delivered: &mut Delivered) {
+        delivered.add(sent);
+        if sent.sacked {
+            self.sacked -= sent.len();
+        }
+    }
+
+    /// Marks the data of a SACK block.
+    pub(crate) fn sack(&mut self, start: u64, end: u64, delivered: &mut Delivered) {
+        let (mut added, mut last) = (0, 0);
+        for sent in self.range_mut(start, end).filter(|sent| !sent.sacked) {
+            delivered.add(sent);
+            sent.sacked = true;
+            added += sent.len();
+            last = sent.end;
+        }
+        self.sacked += added;
+        delivered.sacked += added;
+        self.highest_sacked = self.highest_sacked.max(last);
+    }
+
+    /// Removes the oldest entries above a limit, and returns the new first position.
+    #[inline]
+    pub(crate) fn limit(&mut self, entries: usize) -> Option<u64> {
+        while self.queue.len() > entries {
+            if let Some(front) = self.queue.pop_front() {
+                self.remove(&front, &mut Delivered::default());
+            }
+        }
+        self.queue.front().map(|sent| sent.start)
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.queue.clear();
+        self.sacked = 0;
+    }
+
+    /// Index of the first entry that starts at `position` or after it.
+    fn index_of(&self, position: u64) -> usize {
+        self.queue.partition_point(|sent| sent.start < position)
+    }
+
+    /// Divides the entry that contains a position inside, so that one begins there.
+    fn divide(&mut self, position: u64) {
+        let index = self.index_of(position);
+        let Some(before) = index.checked_sub(1) else { return };
+        let sent = &mut self.queue[before];
+        if sent.end > position {
+            let second = Sent { start: position, ..*sent };
+            sent.end = position;
+            self.queue.insert(index, second);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,224 @@
+//! Causes of retransmissions, one scenario each. The handshake takes 100 ms and the capture is at
+//! the server, which sends segments of 1448 bytes (with timestamps) or 1460.
+
+use crate::testing::Trace;
+use crate::{Cause, Confidence, EpisodeOf, Spurious, Vantage};
+
+const FULL: u32 = 1448;
+
+/// A flight of full-sized segments at a time in milliseconds.
+fn flight(trace: &mut Trace, at: f64, from: u32, count: u32) {
+    for segment in from..from + count {
+        trace.data(at, segment * FULL, FULL);
+    }
+}
+
+/// A server with tail loss probes and RACK, which has sent `count` segments.
+fn current(count: u32) -> Trace {
+    let mut trace = Trace::at_server(true);
+    flight(&mut trace, 101.0, 0, count);
+    trace
+}
+
+fn causes(episodes: &[EpisodeOf]) -> Vec<Cause> {
+    let each = episodes.iter().flat_map(|found| &found.episode.retransmissions);
+    each.map(|retransmission| retransmission.cause).collect()
+}
+
+#[test]
+fn rack_detects_a_loss_with_three_segments_above_it_at_once() {
+    let mut trace = current(5);
+    trace.ack(201.0, 0, &[(FULL, 2 * FULL)]);
+    trace.ack(201.2, 0, &[(FULL, 3 * FULL)]);
+    trace.ack(201.4, 0, &[(FULL, 4 * FULL)]);
+    trace.data(201.45, 0, FULL);
+    trace.ack(301.5, 5 * FULL, &[]);
+    let (flows, episodes) = trace.analyse();
+    let [found] = episodes.as_slice() else { panic!("one episode, not {episodes:?}") };
+    let episode = &found.episode;
+    assert_eq!(
+        (found.direction, episode.cause, episode.confidence),
+        (1, Cause::Rack, Confidence::High)
+    );
+    assert_eq!((episode.following, episode.timeouts, episode.count), (4, 0, 1));
+    // From the first transmission at 101 ms to the one that arrived.
+    assert_eq!(episode.delay.as_nanos() / 1000, 100_450);
+    assert!(episode.ended_at.is_some() && !episode.is_spurious());
+    assert_eq!(flows[0].halves[1].vantage(), Vantage::Sender);
+    assert_eq!(flows[0].halves[0].vantage(), Vantage::Receiver);
+}
+
+#[test]
+fn small_segments_of_framing_count_as_segments() {
+    let mut trace = Trace::at_server(true);
+    for segment in 0..4 {
+        trace.data(101.0, 362 * segment, 362);
+    }
+    trace.ack(201.0, 0, &[(362, 1448)]);
+    trace.data(201.05, 0, 362);
+    trace.ack(301.5, 1448, &[]);
+    let (_, episodes) = trace.analyse();
+    let episode = &episodes[0].episode;
+    assert_eq!((episode.cause, episode.following), (Cause::Rack, 3));
+    assert_eq!(episode.retransmissions[0].sacked_above, 3);
+}
+
+#[test]
+fn a_kernel_without_rack_waits_for_the_third_duplicate() {
+    let mut trace = Trace::at_server(false);
+    for segment in 0..5 {
+        trace.data(101.0, segment * 1460, 1460);
+    }
+    trace.ack(201.0, 0, &[(1460, 2920)]);
+    trace.ack(202.0, 0, &[(1460, 4380)]);
+    trace.ack(203.0, 0, &[(1460, 5840)]);
+    trace.data(203.05, 0, 1460);
+    trace.ack(303.0, 7300, &[]);
+    assert_eq!(causes(&trace.analyse().1), [Cause::Sack]);
+}
+
+#[test]
+fn fack_needs_no_third_duplicate() {
+    let mut trace = Trace::at_server(false);
+    for segment in 0..6 {
+        trace.data(101.0, segment * 1460, 1460);
+    }
+    // One acknowledgment reports the fifth segment: four segments above the first.
+    trace.ack(201.0, 0, &[(5840, 7300)]);
+    trace.data(201.05, 0, 1460);
+    trace.data(201.06, 1460, 1460);
+    trace.ack(301.0, 8760, &[]);
+    assert_eq!(causes(&trace.analyse().1), [Cause::Fack, Cause::Recovery]);
+}
+
+#[test]
+fn three_duplicates_without_sack_blocks() {
+    let mut trace = Trace::at_server(false);
+    for segment in 0..5 {
+        trace.data(101.0, segment * 1460, 1460);
+    }
+    for at in [201.0, 202.0, 203.0] {
+        trace.ack(at, 0, &[]);
+    }
+    trace.data(203.05, 0, 1460);
+    trace.ack(303.0, 7300, &[]);
+    assert_eq!(causes(&trace.analyse().1), [Cause::ThreeDuplicates]);
+}
+
+#[test]
+fn the_timer_of_the_reordering_window() {
+    let mut trace = current(3);
+    trace.ack(201.0, 0, &[(FULL, 2 * FULL)]);
+    trace.ack(201.1, 0, &[(FULL, 3 * FULL)]);
+    // A quarter of the minimum round-trip time later.
+    trace.data(228.0, 0, FULL);
+    trace.ack(328.0, 3 * FULL, &[]);
+    assert_eq!(causes(&trace.analyse().1), [Cause::RackTimer]);
+}
+
+#[test]
+fn a_tail_loss_probe_and_the_timeout_after_it() {
+    let mut trace = current(3);
+    trace.ack(201.0, 2 * FULL, &[]);
+    // One segment is outstanding: the probe waits for 2 · SRTT + 200 ms, at most until the timeout.
+    trace.data(501.5, 2 * FULL, FULL);
+    trace.data(801.5, 2 * FULL, FULL);
+    trace.ack(901.5, 3 * FULL, &[]);
+    let (_, episodes) = trace.analyse();
+    assert_eq!(causes(&episodes), [Cause::TailLossProbe, Cause::Timeout]);
+    let episode = &episodes[0].episode;
+    assert_eq!((episode.following, episode.probes, episode.timeouts), (0, 1, 1));
+    assert_eq!(episode.delay.as_nanos() / 100_000, 7005);
+}
+
+#[test]
+fn a_kernel_without_probes_has_a_timeout_and_backs_off() {
+    let mut trace = Trace::at_server(false);
+    trace.data(101.0, 0, 1000);
+    trace.data(402.0, 0, 1000);
+    trace.data(1002.0, 0, 1000);
+    trace.ack(1102.0, 1000, &[]);
+    let (_, episodes) = trace.analyse();
+    assert_eq!(causes(&episodes), [Cause::Timeout, Cause::Timeout]);
+    let backoff: Vec<_> =
+        episodes[0].episode.retransmissions.iter().map(|each| each.backoff).collect();
+    assert_eq!(backoff, [0, 1]);
+}
+
+#[test]
+fn repairs_after_a_timeout_are_slow_start() {
+    let mut trace = Trace::at_server(false);
+    for segment in 0..4 {
+        trace.data(101.0, segment * 1460, 1460);
+    }
+    trace.data(402.0, 0, 1460);
+    trace.ack(502.0, 1460, &[]);
+    trace.data(502.05, 1460, 1460);
+    trace.data(502.06, 2920, 1460);
+    trace.ack(602.0, 5840, &[]);
+    let (_, episodes) = trace.analyse();
+    assert_eq!(causes(&episodes), [Cause::Timeout, Cause::SlowStart, Cause::SlowStart]);
+    assert_eq!(episodes.len(), 1);
+}
+
+#[test]
+fn a_lost_repair_is_detected_by_data_sent_after_it() {
+    let mut trace = current(5);
+    trace.ack(201.0, 0, &[(FULL, 4 * FULL)]);
+    trace.data(201.05, 0, FULL);
+    trace.data(201.06, 5 * FULL, FULL);
+    trace.ack(202.0, 0, &[(FULL, 5 * FULL)]);
+    trace.ack(301.0, 0, &[(FULL, 6 * FULL)]);
+    trace.data(301.05, 0, FULL);
+    trace.ack(401.0, 6 * FULL, &[]);
+    assert_eq!(causes(&trace.analyse().1), [Cause::Rack, Cause::LostRetransmission]);
+}
+
+#[test]
+fn a_duplicate_report_refutes_the_probe() {
+    let mut trace = current(2);
+    trace.ack(201.0, FULL, &[]);
+    trace.data(501.5, FULL, FULL);
+    trace.ack(560.0, 2 * FULL, &[]);
+    trace.ack(601.5, 2 * FULL, &[(FULL, 2 * FULL)]);
+    let (_, episodes) = trace.analyse();
+    let retransmission = episodes[0].episode.retransmissions[0];
+    assert_eq!(retransmission.cause, Cause::TailLossProbe);
+    assert_eq!(retransmission.spurious, Spurious::Dsack);
+}
+
+#[test]
+fn an_echo_of_the_original_refutes_the_retransmission() {
+    // The test's acknowledgments echo their own time, so only the early one is before the repair.
+    let mut trace = current(1);
+    trace.data(402.0, 0, FULL);
+    trace.ack(403.0, FULL, &[]);
+    let (_, episodes) = trace.analyse();
+    assert_ne!(episodes[0].episode.retransmissions[0].spurious, Spurious::No);
+}
+
+#[test]
+fn reordered_data_is_no_retransmission() {
+    let mut trace = Trace::at_server(false);
+    trace.data(101.0, 0, 1460);
+    trace.data(101.1, 2920, 1460);
+    trace.data(101.2, 1460, 1460);
+    trace.ack(201.0, 4380, &[]);
+    let (flows, episodes) = trace.analyse();
+    assert_eq!(episodes, []);
+    let facts = &flows[0].halves[1].facts;
+    assert_eq!((facts.reordered_packets, facts.retransmitted_packets), (1, 0));
+    assert_eq!(facts.unique_bytes, 4380);
+}
+
+#[test]
+fn keep_alives_are_no_retransmissions() {
+    let mut trace = Trace::at_server(false);
+    trace.data(101.0, 0, 1000);
+    trace.ack(201.0, 1000, &[]);
+    trace.data(60_000.0, 999, 1);
+    trace.ack(60_100.0, 1000, &[]);
+    let (flows, episodes) = trace.analyse();
+    assert_eq!(episodes, []);
+    assert_eq!(flows[0].halves[1].facts.keep_alives, 1);
+}

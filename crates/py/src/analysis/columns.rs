@@ -1,0 +1,290 @@
+//! Columns of connections, episodes and retransmissions. Times are in seconds since the first
+//! packet of the capture.
+
+use std::sync::Arc;
+
+use analysis::{
+    Cause, Closing, Confidence, EpisodeOf, Flow, Half, Retransmission, SenderKind, Spurious,
+    Vantage,
+};
+use sim::tables::{Column, Nullable};
+use units::{Duration, Instant};
+
+/// Names of the directions.
+const DIRECTIONS: [&str; 2] = ["originator", "responder"];
+
+type Columns = Vec<(&'static str, Column)>;
+
+/// Span in seconds.
+#[expect(clippy::cast_precision_loss, reason = "spans below 2⁵³ ns, 104 days, are exact")]
+pub(super) fn seconds(span: Duration) -> f64 {
+    span.as_nanos() as f64 / 1e9
+}
+
+/// A direction of a connection.
+pub(super) struct FlowRow<'a> {
+    flow: &'a Flow,
+    half: &'a Half,
+    direction: usize,
+    start: Instant,
+}
+
+impl<'a> FlowRow<'a> {
+    /// Rows of both directions.
+    pub(super) fn of(flow: &'a Flow, start: Instant) -> [Self; 2] {
+        [0, 1].map(|direction| Self { flow, half: &flow.halves[direction], direction, start })
+    }
+
+    /// Columns of these rows.
+    pub(super) fn columns(rows: &[Self]) -> Columns {
+        let mut columns = Self::connection(rows);
+        columns.extend(Self::counts(rows));
+        columns.extend(Self::sizes(rows));
+        columns.extend(Self::times(rows));
+        columns
+    }
+
+    fn connection(rows: &[Self]) -> Columns {
+        let other = |row: &Self| row.flow.halves[1 - row.direction].endpoint;
+        vec![
+            ("flow", u64s(rows, |row| row.flow.number)),
+            ("direction", choice(rows, &DIRECTIONS, |row| row.direction)),
+            ("interface", u32s(rows, |row| row.flow.interface)),
+            ("source", text(rows, |row| row.half.endpoint.ip().to_string())),
+            ("source_port", u32s(rows, |row| row.half.endpoint.port.into())),
+            ("destination", text(rows, |row| other(row).ip().to_string())),
+            ("destination_port", u32s(rows, |row| other(row).port.into())),
+            ("start_s", f64s(rows, |row| seconds(row.flow.start.since(row.start)))),
+            ("duration_s", f64s(rows, |row| seconds(row.flow.end.since(row.flow.start)))),
+            (
+                "closing",
+                named(rows, &Closing::ALL.map(Closing::name), |row| row.flow.closing.name()),
+            ),
+            ("reset", u32s(rows, |row| u32::from(row.flow.reset_by == Some(row.direction)))),
+            (
+                "vantage",
+                named(rows, &Vantage::ALL.map(Vantage::name), |row| row.half.vantage().name()),
+            ),
+            (
+                "kind",
+                named(rows, &SenderKind::ALL.map(SenderKind::name), |row| row.half.kind().name()),
+            ),
+        ]
+    }
+
+    fn counts(rows: &[Self]) -> Columns {
+        let count = |of: fn(&analysis::flow::Facts) -> u64| u64s(rows, |row| of(&row.half.facts));
+        vec![
+            ("packets", count(|facts| facts.packets)),
+            ("data_packets", count(|facts| facts.data_packets)),
+            ("pure_acks", count(|facts| facts.pure_acks)),
+            ("payload_bytes", count(|facts| facts.payload_bytes)),
+            ("unique_bytes", count(|facts| facts.unique_bytes)),
+            ("retransmitted_packets", count(|facts| facts.retransmitted_packets)),
+            ("retransmitted_bytes", count(|facts| facts.retransmitted_bytes)),
+            ("reordered_packets", count(|facts| facts.reordered_packets)),
+            ("duplicate_acks", count(|facts| facts.duplicate_acks)),
+            ("sack_packets", count(|facts| facts.sack_packets)),
+            ("dsack_packets", count(|facts| facts.dsack_packets)),
+            ("acks_of_unseen", count(|facts| facts.acks_of_unseen)),
+            ("keep_alives", count(|facts| facts.keep_alives)),
+            ("window_probes", count(|facts| facts.window_probes)),
+            ("zero_windows", count(|facts| facts.zero_windows)),
+            ("syns", count(|facts| facts.syns)),
+            ("fins", count(|facts| facts.fins)),
+            ("resets", count(|facts| facts.resets)),
+            ("pushes", count(|facts| facts.pushes)),
+            ("congestion_marks", count(|facts| facts.congestion_marks)),
+        ]
+    }
+
+    fn sizes(rows: &[Self]) -> Columns {
+        vec![
+            ("mss_bytes", u32s(rows, |row| row.half.mss())),
+            ("mss_option", optional_u32s(rows, |row| row.half.facts.mss_option.map(Into::into))),
+            (
+                "window_scale",
+                optional_u32s(rows, |row| row.half.facts.window_scale.map(Into::into)),
+            ),
+            ("sack_permitted", u32s(rows, |row| row.half.facts.sack_permitted.into())),
+            ("timestamps", u32s(rows, |row| row.half.facts.timestamps.into())),
+            ("largest_payload_bytes", u32s(rows, |row| row.half.facts.largest_payload)),
+            ("smallest_payload_bytes", u32s(rows, |row| row.half.facts.smallest_payload)),
+            ("window_max_bytes", u32s(rows, |row| row.half.facts.window_max_bytes)),
+            ("flight_max_bytes", u64s(rows, |row| row.half.facts.flight_max_bytes)),
+            ("initial_window_bytes", u64s(rows, |row| row.half.facts.initial_window_bytes)),
+            ("initial_window_packets", u64s(rows, |row| row.half.facts.initial_window_packets)),
+            ("hops_left", u32s(rows, |row| row.half.facts.hops.into())),
+        ]
+    }
+
+    fn times(rows: &[Self]) -> Columns {
+        let spread = |row: &Self| *row.half.round_trips();
+        let measured = |row: &Self, span: Duration| (spread(row).count > 0).then(|| seconds(span));
+        vec![
+            ("syn_rtt_s", optional_f64s(rows, |row| row.flow.syn_rtt.map(seconds))),
+            ("ack_rtt_s", optional_f64s(rows, |row| row.flow.ack_rtt.map(seconds))),
+            ("lag_s", f64s(rows, |row| seconds(row.half.lag()))),
+            ("rtt_count", u64s(rows, |row| spread(row).count)),
+            ("rtt_min_s", optional_f64s(rows, |row| measured(row, spread(row).min))),
+            ("rtt_mean_s", optional_f64s(rows, |row| spread(row).mean_s())),
+            ("rtt_max_s", optional_f64s(rows, |row| measured(row, spread(row).max))),
+            ("rtt_deviation_s", optional_f64s(rows, |row| spread(row).deviation_s())),
+            ("srtt_s", optional_f64s(rows, |row| row.half.srtt().map(seconds))),
+            (
+                "first_data_s",
+                optional_f64s(rows, |row| {
+                    row.half.facts.first_data_at.map(|at| seconds(at.since(row.start)))
+                }),
+            ),
+            (
+                "completion_s",
+                optional_f64s(rows, |row| {
+                    let facts = &row.half.facts;
+                    facts.first_data_at.map(|first| seconds(facts.last_data_at.since(first)))
+                }),
+            ),
+            ("idle_max_s", f64s(rows, |row| seconds(row.half.facts.idle_max))),
+        ]
+    }
+}
+
+/// A loss episode.
+pub(super) struct EpisodeRow<'a> {
+    pub(super) of: &'a EpisodeOf,
+    pub(super) start: Instant,
+}
+
+impl EpisodeRow<'_> {
+    /// Columns of these rows.
+    pub(super) fn columns(rows: &[Self]) -> Columns {
+        let since = |row: &Self, at: Instant| seconds(at.since(row.start));
+        let spurious = |row: &Self| {
+            let each = row.of.episode.retransmissions.iter();
+            u64::try_from(each.filter(|each| each.spurious != Spurious::No).count()).unwrap_or(0)
+        };
+        vec![
+            ("flow", u64s(rows, |row| row.of.flow)),
+            ("direction", choice(rows, &DIRECTIONS, |row| row.of.direction)),
+            ("lost_s", f64s(rows, |row| since(row, row.of.episode.lost_at))),
+            ("lost_frame", u64s(rows, |row| row.of.episode.lost_frame)),
+            ("repaired_frame", u64s(rows, |row| row.of.episode.repaired_frame)),
+            ("repaired_s", f64s(rows, |row| since(row, row.of.episode.repaired_at))),
+            (
+                "ended_s",
+                optional_f64s(rows, |row| row.of.episode.ended_at.map(|at| since(row, at))),
+            ),
+            ("cause", named(rows, &Cause::ALL.map(Cause::name), |row| row.of.episode.cause.name())),
+            (
+                "confidence",
+                named(rows, &Confidence::ALL.map(Confidence::name), |row| {
+                    row.of.episode.confidence.name()
+                }),
+            ),
+            ("following", u32s(rows, |row| row.of.episode.following)),
+            ("delay_s", f64s(rows, |row| seconds(row.of.episode.delay))),
+            ("timeouts", u32s(rows, |row| row.of.episode.timeouts)),
+            ("probes", u32s(rows, |row| row.of.episode.probes)),
+            ("retransmissions", u64s(rows, |row| row.of.episode.count)),
+            ("spurious", u64s(rows, spurious)),
+            ("bytes", u64s(rows, |row| row.of.episode.bytes)),
+            ("forward_rto", u32s(rows, |row| row.of.episode.forward_rto.into())),
+        ]
+    }
+}
+
+/// A retransmission.
+pub(super) struct RetransmissionRow<'a> {
+    of: &'a EpisodeOf,
+    each: &'a Retransmission,
+    start: Instant,
+}
+
+impl<'a> RetransmissionRow<'a> {
+    /// Rows of an episode.
+    pub(super) fn of(of: &'a EpisodeOf, start: Instant) -> impl Iterator<Item = Self> {
+        of.episode.retransmissions.iter().map(move |each| Self { of, each, start })
+    }
+
+    /// Columns of these rows.
+    pub(super) fn columns(rows: &[Self]) -> Columns {
+        vec![
+            ("flow", u64s(rows, |row| row.of.flow)),
+            ("direction", choice(rows, &DIRECTIONS, |row| row.of.direction)),
+            ("frame", u64s(rows, |row| row.each.frame)),
+            ("at_s", f64s(rows, |row| seconds(row.each.at.since(row.start)))),
+            ("seq", u32s(rows, |row| row.each.seq)),
+            ("bytes", u32s(rows, |row| row.each.len)),
+            ("previous_frame", u64s(rows, |row| row.each.previous_frame)),
+            ("transmission", u32s(rows, |row| row.each.transmission.into())),
+            ("cause", named(rows, &Cause::ALL.map(Cause::name), |row| row.each.cause.name())),
+            (
+                "confidence",
+                named(rows, &Confidence::ALL.map(Confidence::name), |row| {
+                    row.each.confidence.name()
+                }),
+            ),
+            (
+                "spurious",
+                named(rows, &Spurious::ALL.map(Spurious::name), |row| row.each.spurious.name()),
+            ),
+            ("since_ack_s", f64s(rows, |row| seconds(row.each.since_ack))),
+            ("waited_s", f64s(rows, |row| seconds(row.each.waited))),
+            ("rto_s", f64s(rows, |row| seconds(row.each.rto))),
+            ("pto_s", optional_f64s(rows, |row| row.each.pto.map(seconds))),
+            ("backoff", u32s(rows, |row| row.each.backoff)),
+            ("duplicates", u32s(rows, |row| row.each.duplicates)),
+            ("sacked_above", u32s(rows, |row| row.each.sacked_above)),
+            ("forward", u32s(rows, |row| row.each.forward)),
+            ("flight", u32s(rows, |row| row.each.flight)),
+        ]
+    }
+}
+
+fn u32s<T>(rows: &[T], value: impl Fn(&T) -> u32) -> Column {
+    Column::U32(rows.iter().map(value).collect())
+}
+
+fn u64s<T>(rows: &[T], value: impl Fn(&T) -> u64) -> Column {
+    Column::U64(rows.iter().map(value).collect())
+}
+
+fn f64s<T>(rows: &[T], value: impl Fn(&T) -> f64) -> Column {
+    Column::F64(rows.iter().map(value).collect())
+}
+
+fn optional_u32s<T>(rows: &[T], value: impl Fn(&T) -> Option<u32>) -> Column {
+    let mut column = Nullable::default();
+    for row in rows {
+        column.push(value(row));
+    }
+    Column::NullableU32(column)
+}
+
+fn optional_f64s<T>(rows: &[T], value: impl Fn(&T) -> Option<f64>) -> Column {
+    let mut column = Nullable::default();
+    for row in rows {
+        column.push(value(row));
+    }
+    Column::NullableF64(column)
+}
+
+/// A column of names by their index.
+fn choice<T>(rows: &[T], names: &[&str], index: impl Fn(&T) -> usize) -> Column {
+    let codes = rows.iter().map(|row| u32::try_from(index(row)).unwrap_or(0)).collect();
+    Column::Text { codes, names: names.iter().map(|name| (*name).to_owned()).collect() }
+}
+
+/// A column of names out of a list.
+fn named<T>(rows: &[T], names: &[&str], name: impl Fn(&T) -> &'static str) -> Column {
+    choice(rows, names, |row| {
+        let found = name(row);
+        names.iter().position(|each| *each == found).unwrap_or(0)
+    })
+}
+
+/// A column of texts, each of which occurs in few rows.
+fn text<T>(rows: &[T], value: impl Fn(&T) -> String) -> Column {
+    let names: Arc<[String]> = rows.iter().map(value).collect();
+    Column::Text { codes: (0..u32::try_from(rows.len()).unwrap_or(u32::MAX)).collect(), names }
+}

@@ -1,0 +1,47 @@
+//! Interprets any bytes as a capture file: reads and analyses it, compressed or not.
+
+use std::io::Cursor;
+
+use analysis::{Analysis, Flow, Limits, Records, decompressed};
+use units::Duration;
+
+/// Limits that are small, so that short inputs reach them.
+const LIMITS: Limits = Limits {
+    flows: 4,
+    unanswered: 4,
+    idle: Duration::from_secs(600),
+    closed: Duration::from_secs(60),
+    ranges: 16,
+};
+
+/// Analyses `bytes` with the limits of the product, and with small ones.
+///
+/// # Panics
+/// Panics if facts about the same connection contradict each other.
+pub fn run(bytes: &[u8]) {
+    for limits in [Limits::default(), LIMITS] {
+        let Ok(source) = decompressed(Cursor::new(bytes.to_vec())) else { return };
+        let Ok(records) = Records::new(source) else { return };
+        let mut analysis = Analysis::new(records, limits);
+        while analysis.advance(100) {}
+        assert!(analysis.ending().is_some());
+        assert!(analysis.counts().tcp <= analysis.frames());
+        let flows = analysis.take_flows();
+        flows.iter().for_each(check);
+        for found in analysis.take_episodes() {
+            assert!(found.episode.count > 0, "an episode has a retransmission");
+            assert!(flows.iter().any(|flow| flow.number == found.flow));
+        }
+    }
+}
+
+fn check(flow: &Flow) {
+    assert!(flow.end >= flow.start);
+    for half in &flow.halves {
+        let facts = &half.facts;
+        assert!(facts.data_packets <= facts.packets && facts.pure_acks <= facts.packets);
+        assert!(facts.unique_bytes <= facts.payload_bytes);
+        assert!(facts.smallest_payload <= facts.largest_payload);
+        assert!(half.mss() > 0);
+    }
+}

@@ -1,0 +1,127 @@
+"""Analysis of captures: connections, loss episodes and retransmissions as tables.
+
+`analyze` reads a whole capture. `batches_of` yields its rows while it is read, so that memory does
+not grow with the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tcpsf import _core
+from tcpsf.errors import TcpsfError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+PACKETS_BETWEEN_CHECKS = 100_000
+"""Number of packets after which Ctrl-C is handled and rows are passed on."""
+
+STANDARD_INPUT = "-"
+"""Name of standard input instead of a file."""
+
+
+class CaptureTables(NamedTuple):
+    """Rows of a capture. Times are in seconds since its first packet."""
+
+    flows: pl.DataFrame
+    """A row for each direction of a connection."""
+    episodes: pl.DataFrame
+    """A row for each loss episode: from the loss to the end of its recovery."""
+    retransmissions: pl.DataFrame
+    """A row for each retransmitted packet, with its cause and the evidence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptureFacts:
+    """Facts about a capture as a whole."""
+
+    counts: dict[str, int]
+    """Numbers of packets by content; `unanswered` and `refused` are those without a connection."""
+    start_ns: int | None
+    """Time of the first packet in nanoseconds since 1970; ``None`` without a packet."""
+    duration_s: float
+    """Time from the first packet to the last one in seconds."""
+    damage: tuple[int, str] | None
+    """Place in bytes of the decompressed file, and reason, where reading ended early."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptureResult:
+    """A capture that was analysed completely."""
+
+    tables: CaptureTables
+    """Connections, episodes and retransmissions."""
+    facts: CaptureFacts
+    """Facts about the capture as a whole."""
+
+
+class CaptureReader:
+    """A capture that is analysed in steps.
+
+    Raises `TcpsfError` if the file cannot be read or is not a capture.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        standard_input = str(path) == STANDARD_INPUT
+        try:
+            self._analysis = _core.CaptureAnalysis(None if standard_input else str(Path(path)))
+        except OSError as error:
+            raise TcpsfError(
+                f"cannot read capture `{path}`: {(error.strerror or str(error)).lower()}",
+                hint="give a pcap or pcapng file, which may be compressed with gzip or zstd",
+            ) from None
+        except ValueError as error:
+            raise TcpsfError(
+                f"cannot read capture `{path}`: {error}",
+                hint="give a pcap or pcapng file, which may be compressed with gzip or zstd",
+            ) from None
+
+    def batches(self) -> Iterator[CaptureTables]:
+        """Yield the rows of connections and episodes as they end."""
+        import polars as pl
+
+        more = True
+        while more:
+            more = self._analysis.advance(packets=PACKETS_BETWEEN_CHECKS)
+            flows = self._analysis.take_flows()
+            episodes, retransmissions = self._analysis.take_episodes()
+            # Each batch has its own categories, so that batches could not be concatenated.
+            yield CaptureTables(
+                *(
+                    pl.DataFrame(table).with_columns(pl.selectors.categorical().cast(pl.String))
+                    for table in (flows, episodes, retransmissions)
+                )
+            )
+
+    def facts(self) -> CaptureFacts:
+        """Return the facts about the part that has been read."""
+        start_ns, duration_s = self._analysis.times or (None, 0.0)
+        return CaptureFacts(
+            counts=self._analysis.counts(),
+            start_ns=start_ns,
+            duration_s=duration_s,
+            damage=self._analysis.damage,
+        )
+
+
+def analyze(path: str | PathLike[str]) -> CaptureResult:
+    """Analyse a capture: a pcap or pcapng file, possibly compressed, or `-` for standard input.
+
+    Returns all rows. A damaged file is read up to the damage, which `CaptureFacts.damage` states.
+    Raises `TcpsfError` if the file cannot be read or is not a capture.
+    """
+    import polars as pl
+
+    reader = CaptureReader(path)
+    flows, episodes, retransmissions = zip(*reader.batches(), strict=True)
+    tables = CaptureTables(
+        flows=pl.concat(flows).sort("flow", maintain_order=True),
+        episodes=pl.concat(episodes).sort("lost_s", maintain_order=True),
+        retransmissions=pl.concat(retransmissions).sort("frame"),
+    )
+    return CaptureResult(tables=tables, facts=reader.facts())

@@ -1,0 +1,36 @@
+"""Command `tcpsf analyze`: options and help texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tcpsf.cli.options import FOLDER, Command, as_json, force, out
+from tcpsf.cli.quantities import Count
+
+
+@click.command(cls=Command)
+@click.argument("files", type=FOLDER, nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "--explain",
+    "frame",
+    type=Count(least=1, most=2**63 - 1),
+    metavar="N",
+    help="Print why the retransmission with this packet number was classified as it was.",
+)
+@out("Write the tables flows, episodes and retransmissions to this folder, as Parquet.")
+@as_json
+@force()
+def analyze(**arguments: Any) -> None:
+    """Analyse captures: what repaired each loss, and the time that it cost.
+
+    FILE is a pcap or pcapng file, which may be compressed with gzip or zstd, or `-` for standard
+    input. A damaged file is read up to the damage. The capture may have been made at the sender, at
+    the receiver or in between.
+
+    For example: tcpdump -i eth0 -s 128 -w - tcp | tcpsf analyze -
+    """
+    from tcpsf.cli.analyze import command
+
+    command(**arguments)
