@@ -21,8 +21,8 @@ impl Connection {
             && self.state.is_synchronized()
     }
 
-    /// Like [`is_idle`](Self::is_idle), for a sender that counts packets and whose congestion window
-    /// is full. It is a method of its own because `is_idle` has more callers.
+    /// Like [`is_idle`](Self::is_idle), for a sender that counts packets and whose congestion
+    /// window is full. It is a method of its own because `is_idle` has more callers.
     #[inline]
     pub fn has_ended_burst(&self) -> bool {
         self.special
