@@ -1,16 +1,12 @@
 """A transfer of 10 MB: by the kernel over `tcpsf link`, and simulated over the same path."""
 
-# ruff: noqa: S603 (this module runs programs)
-
 from __future__ import annotations
 
 import bisect
 import json
 import math
 import random
-import subprocess
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,7 +15,7 @@ from typing import Any, Final
 
 import polars as pl
 from _linux_capture import Packet, packets
-from _linux_live import JIFFY_S, WHEEL_S, ticks_ahead
+from _linux_live import WHEEL_S, phase_s, run_link
 
 import tcpsf
 
@@ -217,11 +213,7 @@ def live(path: PathOf) -> Transfer:
         link += ["--down-from", f"{file}:down", "--up-from", f"{file}:up"]
         link += ["--pcap", str(folder / "pcapng"), "--pcap-at", "both", "--pcap-bytes", "120B"]
         link += ["--json", str(folder / "link.json"), "--outside", " ".join(server), "--", *client]
-        (folder / "link").write_text(json.dumps(link), encoding="utf-8")
-        command = [sys.executable, str(HERE / "_linux_live.py"), str(folder / "link"), "1"]
-        offset_s = time.time() - time.monotonic()
-        subprocess.run(command, check=True, timeout=200)
-        offset_s = (offset_s + time.time() - time.monotonic()) / 2
+        offset_s = run_link(folder, link, timeout_s=200)
         rows = json.loads((folder / "samples").read_text(encoding="utf-8"))
         took = json.loads((folder / "took").read_text(encoding="utf-8"))
         report = json.loads((folder / "link.json").read_text(encoding="utf-8"))
@@ -237,7 +229,7 @@ def live(path: PathOf) -> Transfer:
         took_s=took,
         drops=report["down"]["dropped_buffer_packets"],
         late_s=max(report[way]["timing_error_max_s"] for way in ("down", "up")),
-        phase_s=(first_s - offset_s + ticks_ahead() * JIFFY_S) % WHEEL_S,
+        phase_s=phase_s(first_s, offset_s),
         **_facts(trace, path),
     )
 

@@ -11,6 +11,8 @@ _INTERFACE, _PACKET = 1, 6
 """Block types of pcapng."""
 _NAME, _RESOLUTION = 2, 9
 """Options of an interface."""
+_SACK = 5
+"""Kind of a TCP option."""
 TCP = 6
 FIN, SYN, ACK = 0x01, 0x02, 0x10
 
@@ -30,6 +32,8 @@ class Packet:
     flags: int
     length: int
     """Bytes of data."""
+    blocks: tuple[tuple[int, int], ...]
+    """SACK blocks: first sequence number, and the one after the last."""
 
 
 def packets(capture: Path) -> list[Packet]:
@@ -46,7 +50,7 @@ def packets(capture: Path) -> list[Packet]:
     found = []
     for time_s, interface, data in entered:
         out = left.get((1 - interface, data))
-        packet = _parse(data, time_s, None if out is None else out - time_s)
+        packet = parse(data, time_s, None if out is None else out - time_s)
         if packet is not None:
             found.append(packet)
     return found
@@ -84,7 +88,8 @@ def _options(content: bytes) -> Iterator[tuple[int, bytes]]:
         at += 4 + (length + 3) // 4 * 4
 
 
-def _parse(data: bytes, sent_s: float, delay_s: float | None) -> Packet | None:
+def parse(data: bytes, sent_s: float, delay_s: float | None) -> Packet | None:
+    """Read the headers of an IPv4 packet, which may be cut short; ``None`` if it is not TCP."""
     if len(data) < 40 or data[0] >> 4 != 4 or data[9] != TCP:
         return None
     header = 4 * (data[0] & 15)
@@ -100,4 +105,18 @@ def _parse(data: bytes, sent_s: float, delay_s: float | None) -> Packet | None:
         ack=ack,
         flags=flags,
         length=length - header - 4 * (offset >> 4),
+        blocks=tuple(_blocks(data[header + 20 : header + 4 * (offset >> 4)])),
     )
+
+
+def _blocks(options: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the SACK blocks of TCP options."""
+    at = 0
+    while at + 1 < len(options) and options[at] != 0:
+        if options[at] == 1:
+            at += 1
+            continue
+        size = max(2, options[at + 1])
+        if options[at] == _SACK:
+            yield from struct.iter_unpack("!II", options[at + 2 : at + size])
+        at += size

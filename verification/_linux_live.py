@@ -119,25 +119,49 @@ def replies(
     """
     with TemporaryDirectory() as name:
         folder = Path(name)
-        common: dict[str, Any] = {name: str(folder / name) for name in ("ready", "done")}
-        common |= {"tap": str(folder / "tap") if tapped else None}
         server = {"segment": SEGMENT, "short": SHORT, "records": setting.records}
         server["initial_window"] = None if setting.initial_window == 10 else setting.initial_window
         client: dict[str, Any] = {"replies": [one.segments for one in wanted], "every": every_s}
         client |= {"quick": setting.quick, "linger": 4 * setting.rtt_ms / 1e3 + 0.1}
-        for file, settings in (("server", server), ("client", client)):
-            (folder / file).write_text(json.dumps(settings | common), encoding="utf-8")
-        (folder / "link").write_text(json.dumps(_link(setting, wanted, folder)), encoding="utf-8")
-        command = [sys.executable, str(HERE / "_linux_live.py"), str(folder / "link")]
-        command += [str(int(setting.sack))]
-        offset_s = time.time() - time.monotonic()
-        subprocess.run(command, check=True, timeout=600 + every_s * len(wanted))
-        offset_s = (offset_s + time.time() - time.monotonic()) / 2
+        write_settings(folder, server, client, tapped=tapped)
+        link = _link(setting, wanted, folder)
+        offset_s = run_link(folder, link, sack=setting.sack, timeout_s=600 + every_s * len(wanted))
         found = _read(folder / "pcapng", setting, wanted, offset_s)
         if not tapped:
             return found
         times = _linux_tap.read(folder / "tap")
         return [replace(one, round_trips=round_trips(times[one.port])) for one in found]
+
+
+def write_settings(
+    folder: Path, server: dict[str, Any], client: dict[str, Any], *, tapped: bool = False
+) -> None:
+    """Write the settings of `_linux_server` and `_linux_client`, named `server` and `client`."""
+    common: dict[str, Any] = {name: str(folder / name) for name in ("ready", "done")}
+    common["tap"] = str(folder / "tap") if tapped else None
+    for file, settings in (("server", server), ("client", client)):
+        (folder / file).write_text(json.dumps(settings | common), encoding="utf-8")
+
+
+def run_link(folder: Path, link: Sequence[str], *, sack: bool = True, timeout_s: float) -> float:
+    """Run a link in a network namespace of its own.
+
+    Returns the time in seconds by which the wall clock exceeds the monotonic clock.
+    """
+    file = folder / "link"
+    file.write_text(json.dumps(link), encoding="utf-8")
+    command = [sys.executable, str(HERE / "_linux_live.py"), str(file), str(int(sack))]
+    before_s = time.time() - time.monotonic()
+    subprocess.run(command, check=True, timeout=timeout_s)
+    return (before_s + time.time() - time.monotonic()) / 2
+
+
+def phase_s(wall_s: float, offset_s: float) -> float:
+    """Return the phase of a wall-clock time in the kernel's ticks, in seconds below `WHEEL_S`.
+
+    ``offset_s`` is that of `run_link`.
+    """
+    return (wall_s - offset_s + ticks_ahead() * JIFFY_S) % WHEEL_S
 
 
 def _link(setting: Setting, wanted: Sequence[Losses], folder: Path) -> list[str]:
@@ -185,7 +209,7 @@ def _read(
                     ],
                     _done_s(sent) - begin,
                 ),
-                phase_s=(begin - offset_s + ticks_ahead() * JIFFY_S) % WHEEL_S,
+                phase_s=phase_s(begin, offset_s),
                 down_s=medians["down"],
                 up_s=medians["up"] + _turnaround_s(flow),
                 error_s=max(abs(one - medians[side]) for side in delays for one in delays[side]),

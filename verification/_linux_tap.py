@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from _linux_capture import FIN, SYN, TCP
+from _linux_capture import FIN, SYN, Packet, parse
 
 _ETH_P_ALL: Final = 0x0003
 _SO_RCVBUFFORCE: Final = 33
 _SO_TIMESTAMPNS: Final = 35
-_SACK: Final = 5
-"""Kind of the SACK option."""
 _OUTGOING: Final = 4
 """Packet type of an outgoing packet (`PACKET_OUTGOING`)."""
 _BUFFER: Final = 256 << 20
@@ -34,20 +32,13 @@ class Tapped:
 
     time_ns: int
     sent: bool
-    port: int
-    """Port of the peer."""
-    seq: int
-    ack: int
-    flags: int
-    length: int
-    """Bytes of data."""
-    blocks: tuple[tuple[int, int], ...]
-    """SACK blocks: first sequence number, and the one after the last."""
+    packet: Packet
 
     def delivers(self, end: int) -> bool:
         """Return whether it acknowledges or reports a segment that ends before ``end``."""
-        return _at_or_after(self.ack, end) or any(
-            _at_or_after(last, end) and _at_or_after(end, first + 1) for first, last in self.blocks
+        return _at_or_after(self.packet.ack, end) or any(
+            _at_or_after(last, end) and _at_or_after(end, first + 1)
+            for first, last in self.packet.blocks
         )
 
 
@@ -78,34 +69,13 @@ def write(recorder: socket.socket, handshakes: dict[int, int], file: Path) -> No
             data, ancillary, _, address = recorder.recvmsg(_HEADERS, 64)
         except BlockingIOError:
             break
-        if len(data) < 40 or data[0] >> 4 != 4 or data[9] != TCP or address[0] == "lo":
+        if address[0] == "lo":
             continue
         seconds, nanos = struct.unpack("qq", ancillary[0][2])
-        header = 4 * (data[0] & 15)
-        total = struct.unpack_from("!H", data, 2)[0]
-        source, destination, seq, ack, offset, flags = struct.unpack_from("!HHIIBB", data, header)
-        sent = address[2] == _OUTGOING
-        blocks = _blocks(data[header + 20 : header + 4 * (offset >> 4)])
-        length = total - header - 4 * (offset >> 4)
-        port = destination if sent else source
-        rows.append((seconds * 10**9 + nanos, sent, port, seq, ack, flags, length, blocks))
+        rows.append((seconds * 10**9 + nanos, address[2] == _OUTGOING, data.hex()))
     whole = file.with_suffix(".part")
     whole.write_text(json.dumps([rows, list(handshakes.items())]), encoding="utf-8")
     whole.rename(file)
-
-
-def _blocks(options: bytes) -> list[tuple[int, int]]:
-    """Return the SACK blocks of TCP options."""
-    at = 0
-    while at + 1 < len(options) and options[at] != 0:
-        if options[at] == 1:
-            at += 1
-            continue
-        size = max(2, options[at + 1])
-        if options[at] == _SACK:
-            return list(struct.iter_unpack("!II", options[at + 2 : at + size]))
-        at += size
-    return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +90,11 @@ def read(file: Path) -> dict[int, Recorded]:
     """Read the connections by the port of the peer."""
     rows, handshakes = json.loads(file.read_text(encoding="utf-8"))
     found: dict[int, list[Tapped]] = {}
-    for row in rows:
-        time_ns, sent, port, seq, ack, flags, length, pairs = row
-        blocks = tuple((first, end) for first, end in pairs)
-        segment = Tapped(time_ns, sent, port, seq, ack, flags, length, blocks)
-        found.setdefault(port, []).append(segment)
+    for time_ns, sent, data in rows:
+        packet = parse(bytes.fromhex(data), time_ns / 1e9, None)
+        if packet is not None:
+            peer = packet.destination if sent else packet.source
+            found.setdefault(peer[1], []).append(Tapped(time_ns, sent, packet))
     return {port: Recorded(time_us, found.get(port, [])) for port, time_us in handshakes}
 
 
@@ -147,16 +117,17 @@ def round_trips(recorded: Recorded) -> tuple[float, float] | None:
     ends: set[int] = set()
     resent: tuple[int, int] | None = None
     for one in recorded.segments:
-        if one.sent and one.flags & SYN:
+        packet = one.packet
+        if one.sent and packet.flags & SYN:
             opened_ns = one.time_ns
-        elif one.sent and one.length > 0:
-            end = (one.seq + one.length) % 2**32
+        elif one.sent and packet.length > 0:
+            end = (packet.seq + packet.length) % 2**32
             first_ns = first_ns or one.time_ns
             if end in ends:
                 resent = resent or (end, one.time_ns)
                 continue
             ends.add(end)
-            sent_ns[end] = one.time_ns if one.flags & FIN else first_ns
+            sent_ns[end] = one.time_ns if packet.flags & FIN else first_ns
         elif not one.sent and opened_ns:
             if more_ns is None:
                 more_ns = least_ns - (one.time_ns - opened_ns)

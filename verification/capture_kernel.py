@@ -17,7 +17,6 @@ of each cause must be 99 % at least. Those of the other positions are stated.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import shlex
@@ -31,6 +30,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 import polars as pl
+from _linux_live import write_settings
 from _linux_server import MOST, PORT
 
 from tcpsf import captures
@@ -231,11 +231,9 @@ def tracing() -> Iterator[Path]:
 
 def transfer(path: LossyPath, folder: Path) -> None:
     """Let the kernel send the replies over two links, and capture the packets at three places."""
-    ready = {"ready": str(folder / "ready")}
     server = {"segment": 1448, "short": 100, "records": None, "initial_window": None}
     client = {"replies": list(path.segments), "every": 0.25, "quick": True, "linger": 2.0}
-    for file, settings in (("server", server), ("client", client)):
-        (folder / file).write_text(json.dumps(settings | ready), encoding="utf-8")
+    write_settings(folder, server, client)
     python = shlex.quote(sys.executable)
     programs = [f"{python} {HERE}/_linux_{who}.py {folder}/{who}" for who in ("server", "client")]
     common = f"--delay {path.rtt_ms / 4}ms --loss {path.loss} --no-offload --pcap-bytes 120B"
