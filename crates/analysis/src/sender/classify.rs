@@ -10,16 +10,13 @@ use units::{Duration, Instant};
 use super::cause::{Cause, Confidence, Spurious};
 use super::episode::{Episode, Phase, Retransmission};
 use super::outstanding::Sent;
-use super::timing::{Trigger, fits, seq};
+use super::timing::{LEAST_TIMEOUT, Trigger, fits, seq};
 use super::{Data, Sender};
 use crate::kind::{Has, SenderKind};
 
 /// Duplicate acknowledgments, or segments above a hole, that indicate a loss (RFC 5681 §3.2, RFC
 /// 6675 §2).
 const DUP_THRESH: u32 = 3;
-
-/// Minimum of Linux's timeout (`tcp_rto_min_us`), which is also common elsewhere.
-const LEAST_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Facts that a cause depends on.
 #[derive(Debug, Clone, Copy)]

@@ -4,6 +4,7 @@
 //! measurements that the sender has. Between a capture in the middle and the sender, a packet and
 //! the answer to it need the lag, which is added.
 
+use policy::loss::TailLossProbe;
 use policy::rtt::{LinuxRtoConfig, LinuxRtt};
 use units::{Duration, Instant};
 use wire::SeqNum;
@@ -12,6 +13,9 @@ use wire::SeqNum;
 /// the burst that one acknowledgment releases. Timers are longer: Linux's shortest is 2 ms
 /// (`TCP_TIMEOUT_MIN`).
 pub(crate) const REACTION: Duration = Duration::from_millis(1);
+
+/// Minimum of Linux's timeout (`tcp_rto_min_us`), which is also common elsewhere.
+pub(crate) const LEAST_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Number of measurements of the lag whose minimum counts.
 const LAGS: usize = 8;
@@ -116,8 +120,9 @@ impl Timing {
     /// Timeout of a tail loss probe (RFC 8985 §7.2 and Linux's `tcp_schedule_loss_probe`). `single`
     /// says that one segment is outstanding, whose acknowledgment may be delayed.
     pub(crate) fn pto(&self, single: bool) -> Option<Duration> {
-        let extra = if single { Duration::from_millis(200) } else { Duration::from_millis(2) };
-        self.srtt().map(|srtt| (srtt * 2 + extra).min(self.base_rto()))
+        let outstanding = if single { 1 } else { 2 };
+        let timeout = TailLossProbe::timeout(self.srtt(), outstanding, LEAST_TIMEOUT);
+        self.srtt().map(|_| timeout.min(self.base_rto()))
     }
 
     /// RACK's reordering window (RFC 8985 §6.2), with Linux's minimum timeout.
