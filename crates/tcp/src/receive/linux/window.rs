@@ -245,13 +245,13 @@ impl Window {
     /// data of the next one.
     fn enlarge(&mut self, read: u32, facts: &Tuning) {
         let twice = u64::from(read) * 2;
-        let more = facts.out_of_order.unwrap_or(16 * self.announced_mss);
-        // Earlier versions compute the growth after the addition.
-        let early = if facts.out_of_order.is_none() { u64::from(more) } else { 0 };
-        let base = twice + early;
+        // Versions that ignore out-of-order data add 16 segments, which grow with the rest.
+        let (base, more) = match facts.out_of_order {
+            Some(span) => (twice, u64::from(span)),
+            None => (twice + 16 * u64::from(self.announced_mss), 0),
+        };
         let growth = base * u64::from(read - self.read) / u64::from(self.read.max(1));
-        let wanted = base + 2 * growth + u64::from(more) - early;
-        let wanted = wanted * 256 / u64::from(self.ratio.max(1));
+        let wanted = (base + 2 * growth + more) * 256 / u64::from(self.ratio.max(1));
         let wanted = u32::try_from(wanted).unwrap_or(u32::MAX).min(self.max_buffer);
         if wanted > self.buffer {
             self.buffer = wanted;
