@@ -198,7 +198,7 @@ impl Sender {
                     return Some(self.send_again(segment.range(), probe, now, stamp));
                 }
                 Next::ForcedNewData(force) => {
-                    if let Ok(packet) = self.new_packet_unless(force, config, now) {
+                    if let Ok(packet) = self.forced_packet(force, config, now) {
                         return Some(self.send_new(packet, false, now));
                     }
                     let (packets, mut half) = self.packet_half(now)?;
@@ -209,15 +209,15 @@ impl Sender {
         }
     }
 
-    /// [`send_new_data`](Self::send_new_data), not inlined.
+    /// [`send_new_data`](Self::send_new_data) on paths that are rare: not inlined.
     #[inline(never)]
     fn send_new_data_rarely(&mut self, now: Instant, config: &Config) -> Option<NewPacket> {
         self.send_new_data(now, config)
     }
 
-    /// [`new_packet`](Self::new_packet), not inlined.
+    /// [`new_packet`](Self::new_packet) with rules left out, which is rare: not inlined.
     #[inline(never)]
-    fn new_packet_unless(
+    fn forced_packet(
         &mut self,
         force: Force,
         config: &Config,

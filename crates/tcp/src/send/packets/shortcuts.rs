@@ -25,9 +25,7 @@ impl PacketSender {
     pub(in crate::send) fn end_if_idle(&mut self, half: &Half<'_>) -> bool {
         let idle = !self.has_output() && !self.writes.has_written();
         if idle {
-            self.finish_burst(half);
-            self.note_blocked(half, false);
-            self.waits_for_timer = false;
+            self.end_burst(half);
         }
         idle
     }
@@ -43,10 +41,16 @@ impl PacketSender {
             && !(half.nxt + half.smss + 1).after(half.window_end());
         if full {
             self.output.blocked = true;
-            self.finish_burst(half);
-            self.note_blocked(half, false);
-            self.waits_for_timer = false;
+            self.end_burst(half);
         }
         full
+    }
+
+    /// Ends the burst: nothing more can be sent now, and the peer's window is not the reason.
+    #[inline]
+    fn end_burst(&mut self, half: &Half<'_>) {
+        self.finish_burst(half);
+        self.note_blocked(half, false);
+        self.waits_for_timer = false;
     }
 }
