@@ -1,7 +1,7 @@
 """Analysis of captures: connections, loss episodes and retransmissions as tables.
 
-`analyze` reads a whole capture. `batches_of` yields its rows while it is read, so that memory does
-not grow with the file.
+`analyze` reads a whole capture. A `CaptureReader` yields its rows while it is read, so that memory
+does not grow with the file.
 """
 
 from __future__ import annotations
