@@ -35,7 +35,8 @@ Three properties of the measurement matter:
 
 - Linux merges adjacent segments that arrive while a program reads from their socket
   (`tcp_add_backlog`), and acknowledges them together. The client therefore reads a millisecond
-  after data has arrived.
+  after data has arrived. The simulated one reads at once. After 16 acknowledgments, Linux sends some
+  of them when the program reads, so that a few cells with records differ.
 - With a round-trip time of 48 to 52 ms the first timeout has 63 ticks, the limit between two levels
   of the kernel's timer wheel. The timer then expires up to seven ticks later if the processor has
   not handled its timers in the current tick. These round-trip times are left out: which of both
