@@ -26,7 +26,7 @@ own capture require (`linux_cells.py` judges the kernel's runs in the same way).
 runs that wait are printed, not judged: a process needs other microseconds than the kernel to handle
 a packet, and a minimum over several packets contains these differences.
 
-    python verification/linux_serve.py [--segments 1-4] [--rtt 20,100] [--every 1]
+    python verification/linux_serve.py [--segments 1-4] [--without-sack 5] [--rtt 20,100] [--every 1]
 
 It needs root, TUN devices and `tshark` (Debian package `tshark`), and exits with 77 without them.
 """
@@ -43,7 +43,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -57,6 +56,7 @@ from typing import Any, Final, Self
 from _live import CannotRunError, Verdicts, main
 from _reply_programs import CLIENT, SERVER
 from _serve_rounds import Outcome, decisions, shares
+from _served_files import fit
 
 from tcpsf.live.network import die_with_parent, enter
 
@@ -84,14 +84,16 @@ class Cell:
     segments: int
     mask: str
     rtt_ms: float
+    sack: bool = True
 
     @property
     def set_name(self) -> str:
         """Name of the set that the cell belongs to."""
-        return f"{self.segments} segments, RTT {self.rtt_ms:g} ms"
+        sack = "" if self.sack else ", no SACK"
+        return f"{self.segments} segments, RTT {self.rtt_ms:g} ms{sack}"
 
     def __str__(self) -> str:
-        return f"{self.segments} segments, mask {self.mask}, RTT {self.rtt_ms:g} ms"
+        return f"{self.set_name}, mask {self.mask}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,18 +201,9 @@ class Laboratory:
 
         The kernel's server repeats the response of `tcpsf serve`.
         """
-        size, total = 1, segments * SEGMENT - 100
-        for _ in range(4):
-            (self.files / str(segments)).write_bytes(b"x" * size)
-            with socket.create_connection((self.address, PORTS["tcpsf"])) as connection:
-                connection.sendall(f"GET /{segments} HTTP/1.0\r\n\r\n".encode())
-                reply = b"".join(iter(lambda: connection.recv(65536), b""))
-            if len(reply) == total:
-                (self.replies / str(segments)).write_bytes(reply)
-                return
-            size += total - len(reply)
-        message = f"no file gives a reply of {total} bytes"
-        raise CannotRunError(message)
+        total = segments * SEGMENT - 100
+        response = fit(self.files / str(segments), (self.address, PORTS["tcpsf"]), total)
+        (self.replies / str(segments)).write_bytes(response)
 
     def run(self, cell: Cell, server: str) -> Run:
         """Let one of the servers send the reply, until a run is not disturbed."""
@@ -233,6 +226,7 @@ class Laboratory:
         client = [sys.executable, str(self.folder / "client.py"), address, str(PORTS[server])]
         client += [str(cell.segments), str(phase_ns), str(round(WHEEL_S * 1e9))]
         client.append(str(cell.rtt_ms / 1e3 + 0.03))  # until the last acknowledgment has arrived
+        client.append(str(int(cell.sack)))
         subprocess.run([*link, *client], check=True, timeout=120)
         found = json.loads(statistics.read_text(encoding="utf-8"))
         errors = (found[direction]["timing_error_max_s"] for direction in ("up", "down"))
@@ -357,14 +351,15 @@ def header_differences(kernel: Run, ours: Run) -> Iterator[str]:
         yield f"packets without data: {len(others[0])} and {len(others[1])}"
 
 
-def cells(segments: Sequence[int], rtts: Sequence[float], every: int) -> Iterator[Cell]:
-    """Every mask of first transmissions, and one of each ``every`` cells."""
-    number = 0
-    for count, rtt in itertools.product(segments, rtts):
+def cells(
+    segments: Sequence[int], rtts: Sequence[float], without_sack: Sequence[int]
+) -> Iterator[Cell]:
+    """Every mask of first transmissions. Without SACK, only the first of the ``rtts``."""
+    sets = [(count, rtt, True) for count, rtt in itertools.product(segments, rtts)]
+    sets += [(count, rtts[0], False) for count in without_sack]
+    for count, rtt, sack in sets:
         for mask in itertools.product("01", repeat=count):
-            if number % every == 0:
-                yield Cell(count, ",".join(mask), rtt)
-            number += 1
+            yield Cell(count, ",".join(mask), rtt, sack)
 
 
 def shown(packets: Sequence[Packet]) -> str:
@@ -389,9 +384,16 @@ def arguments() -> Any:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--segments", default="1-4", help="numbers of segments, as A-B or A,B")
+    parser.add_argument("--without-sack", default="5", help="the same, for cells without SACK")
     parser.add_argument("--rtt", default="20,100", help="round-trip times in ms")
     parser.add_argument("--every", type=int, default=1, help="run one of each N cells")
     return parser.parse_args()
+
+
+def numbers(text: str) -> list[int]:
+    """Read numbers of segments: A-B or A,B."""
+    first, _, last = text.partition("-")
+    return list(range(int(first), int(last) + 1)) if last else [int(one) for one in text.split(",")]
 
 
 def compare(laboratory: Laboratory, cell: Cell, waited: list[Outcome]) -> tuple[str, list[str]]:
@@ -418,12 +420,7 @@ def work(verdicts: Verdicts) -> None:
     """Run the cells, and print a verdict for each set and one for the headers."""
     options = arguments()
     require()
-    first, _, last = options.segments.partition("-")
-    segments = (
-        list(range(int(first), int(last) + 1))
-        if last
-        else [int(word) for word in options.segments.split(",")]
-    )
+    segments, without_sack = numbers(options.segments), numbers(options.without_sack)
     rtts = [float(word) for word in options.rtt.split(",")]
     enter()
     with contextlib.suppress(OSError):  # a container may not allow it
@@ -432,9 +429,9 @@ def work(verdicts: Verdicts) -> None:
     headers: Counter[str] = Counter()
     waited: list[Outcome] = []
     with tempfile.TemporaryDirectory() as name, Laboratory(Path(name)) as laboratory:
-        for count in segments:
+        for count in {*segments, *without_sack}:
             laboratory.prepare(count)
-        for cell in cells(segments, rtts, options.every):
+        for cell in itertools.islice(cells(segments, rtts, without_sack), 0, None, options.every):
             result, differences = compare(laboratory, cell, waited)
             counts.setdefault(cell.set_name, Counter())[result] += 1
             headers.update(differences)
