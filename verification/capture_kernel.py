@@ -152,7 +152,7 @@ def retransmitted(tables: captures.CaptureTables) -> Iterator[dict[str, Any]]:
 
 
 def identity(frame: Frame) -> tuple[tuple[int, int], int, bytes]:
-    """Flow, identification and TCP header of a packet without the checksum: equal at all positions."""
+    """Flow, identification and TCP header without the checksum: equal at all positions."""
     header = frame.data[20 : 20 + 4 * (frame.data[32] >> 4)]
     return frame.flow, frame.identification, header[:16] + header[18:]
 
@@ -196,7 +196,7 @@ def first_burst(packets: Sequence[Frame], times_s: Sequence[float]) -> list[Fram
 
 
 def kernel_causes(trace: str) -> dict[tuple[int, int], list[tuple[float, str]]]:
-    """Times and causes of the retransmissions of each connection, by source and destination port."""
+    """Times and causes of the retransmissions of each connection, by its two ports."""
     causes: defaultdict[tuple[int, int], list[tuple[float, str]]] = defaultdict(list)
     behind_s = time.clock_gettime(time.CLOCK_TAI) - time.clock_gettime(time.CLOCK_REALTIME)
     states: dict[tuple[int, int], int] = {}
@@ -208,7 +208,7 @@ def kernel_causes(trace: str) -> dict[tuple[int, int], list[tuple[float, str]]]:
         connection = int(found[1]), int(found[2])
         state = re.search(r"cong_state=(\d+)", event)
         if state is not None:
-            # The loss of a repair after a timeout begins a fast recovery, in which it is sent again.
+            # The loss of a repair after a timeout begins a fast recovery, which repeats it.
             if (states.get(connection), int(state[1])) != (LOSS, RECOVERY):
                 has_repaired.discard(connection)
             states[connection] = int(state[1])

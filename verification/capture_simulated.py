@@ -54,8 +54,11 @@ SIZES: Final = [1, 2, 3, 4, 5, 6, 8, 10, 14, 20, 40, 80]
 ROUNDS: Final = 25
 
 WITHOUT_PROBES: Final = "linux without TLP"
-"""Senders that are not judged. The timeout of a single segment passes at the time of a probe, so the
-packets do not tell whether a sender of Linux has probes, which it has unless a setting forbids them."""
+"""Senders that are not judged.
+
+The timeout of a single segment passes at the time of a probe. So the packets do not tell whether a
+sender of Linux has probes, which it has unless a setting forbids them.
+"""
 
 SAME: Final = {"probe_of_new_data": "rack"}
 """Causes of the analysis that are one in the simulator."""

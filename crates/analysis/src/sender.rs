@@ -211,8 +211,8 @@ impl Sender {
         self.timing.srtt().is_some()
     }
 
-    /// Takes a round-trip time of a handshake whose segments were sent again, by an echoed timestamp;
-    /// `None` without one. Only Linux is known to use it.
+    /// Takes a round-trip time of a handshake whose segments were sent again, by an echoed
+    /// timestamp; `None` without one. Only Linux is known to use it.
     pub(crate) fn repeated_handshake(&mut self, rtt: Option<Duration>, now: Instant) {
         match rtt {
             Some(rtt) if self.kind.is_linux() => self.timing.sample(rtt, self.una, self.nxt, now),

@@ -27,8 +27,8 @@ impl Syn {
         known.then(|| answer.at.since(self.last_at))
     }
 
-    /// Time to an answer that echoes the timestamp of the first copy. It contains the time until the
-    /// copy that was answered. Linux uses it all the same (`tcp_rtt_tsopt_us`).
+    /// Time to an answer that echoes the timestamp of the first copy. It contains the time until
+    /// the copy that was answered. Linux uses it all the same (`tcp_rtt_tsopt_us`).
     pub(super) fn echoed_after(&self, answer: &Packet) -> Option<Duration> {
         let echo = answer.timestamps.map(|timestamps| timestamps.ecr)?;
         (self.first_tsval == Some(echo)).then(|| answer.at.since(self.first_at))

@@ -178,8 +178,8 @@ impl Sender {
         }
     }
 
-    /// Notes what an acknowledgment reports. `was_open` says for one that advances whether the sender
-    /// was in no recovery before it.
+    /// Notes what an acknowledgment reports. `was_open` says for one that advances whether the
+    /// sender was in no recovery before it.
     fn note_news(
         &mut self,
         was_open: Option<bool>,
@@ -190,8 +190,8 @@ impl Sender {
         let advanced = was_open.is_some();
         if let Some(was_open) = was_open {
             self.duplicates = 0;
-            // Linux's `tcp_set_xmit_timer`: the state before the acknowledgment decides. The one that
-            // ends a recovery starts the retransmission timer.
+            // Linux's `tcp_set_xmit_timer`: the state before the acknowledgment decides. The one
+            // that ends a recovery starts the retransmission timer.
             self.timing.is_probe_armed = was_open;
             (self.third_duplicate_at, self.forward_at) = (None, None);
             self.timing.advance_at = now;

@@ -159,8 +159,9 @@ impl Sender {
             && (facts.end <= self.una || is_latest && self.was_known(facts))
     }
 
-    /// Whether the sender knew that this is lost before the recovery ended. The capture then has the
-    /// acknowledgment that ended the recovery before a packet that the sender transmitted first.
+    /// Whether the sender knew that this is lost before the recovery ended. The capture then has
+    /// the acknowledgment that ended the recovery before a packet that the sender transmitted
+    /// first.
     fn was_known(&self, facts: &Facts) -> bool {
         let known = &self.known;
         if self.rack() != Has::Yes {
@@ -353,8 +354,9 @@ impl Sender {
         }
     }
 
-    /// Whether this follows the third duplicate acknowledgment after a partial one, without SACK. Reno
-    /// ends its recovery with a partial acknowledgment (RFC 5681 §3.2); NewReno repairs at once.
+    /// Whether this follows the third duplicate acknowledgment after a partial one, without SACK.
+    /// Reno ends its recovery with a partial acknowledgment (RFC 5681 §3.2); NewReno repairs at
+    /// once.
     fn is_third_duplicate(&self, facts: &Facts) -> bool {
         self.outstanding.sacked() == 0
             && self.duplicates == DUP_THRESH

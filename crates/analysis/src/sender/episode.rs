@@ -159,8 +159,8 @@ impl Episode {
         self.reported >= self.count
     }
 
-    /// RFC 5682 §3.1, as Linux's `tcp_process_loss` applies it: after a timeout, an acknowledgment of
-    /// data that was sent before the timeout and not again.
+    /// RFC 5682 §3.1, as Linux's `tcp_process_loss` applies it: after a timeout, an acknowledgment
+    /// of data that was sent before the timeout and not again.
     pub(crate) fn is_answered_by_original(&self, original_at: Option<Instant>) -> bool {
         let Phase::Loss(since) = self.phase else { return false };
         self.tests_timeout && original_at.is_some_and(|original| original < since)

@@ -66,7 +66,7 @@ pub(crate) struct Delivered {
     /// First transmission of the oldest acknowledged data that was sent once, for a measurement of
     /// the RTT (Karn's rule, RFC 6298 §3), and of the oldest sacked data.
     pub(crate) oldest_once_at: Option<Instant>,
-    /// The same of sacked data.
+    /// First transmission of the oldest sacked data that was sent once.
     pub(crate) oldest_sacked_at: Option<Instant>,
     /// Whether acknowledged data was sent again.
     pub(crate) has_retransmitted: bool,
@@ -86,8 +86,8 @@ pub(crate) struct Delivered {
 
 impl Delivered {
     /// Transmission from which a sender measures the round-trip time (Linux's
-    /// `tcp_ack_update_rtt`): of acknowledged data if none of it was sent again, else of sacked data,
-    /// else the one that the timestamp names.
+    /// `tcp_ack_update_rtt`): of acknowledged data if none of it was sent again, else of sacked
+    /// data, else the one that the timestamp names.
     pub(crate) fn timed_at(&self) -> Option<Instant> {
         let acknowledged = self.oldest_once_at.filter(|_| !self.has_retransmitted);
         acknowledged.or(self.oldest_sacked_at).or(self.echoed_at)

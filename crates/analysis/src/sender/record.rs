@@ -9,9 +9,9 @@ use super::episode::{Episode, Phase, Retransmission};
 use crate::kind::Has;
 
 impl Sender {
-    /// Whether Linux looks for evidence that a timeout now is spurious (`tcp_enter_loss`): if it was
-    /// in no recovery, or if nothing was acknowledged since the timeout before. With three segments
-    /// reported, it was in a recovery, even if nothing was sent.
+    /// Whether Linux looks for evidence that a timeout now is spurious (`tcp_enter_loss`): if it
+    /// was in no recovery, or if nothing was acknowledged since the timeout before. With three
+    /// segments reported, it was in a recovery, even if nothing was sent.
     fn tests_timeout(&self, facts: &Facts) -> bool {
         match self.episode.as_ref().map(|episode| (episode.phase, episode.advanced)) {
             None | Some((Phase::Probe, _)) => facts.sacked_above < DUP_THRESH,
@@ -51,8 +51,8 @@ impl Sender {
                 episode.phase = Phase::Fast;
                 episode.point = nxt;
             }
-            // Linux's `tcp_fastretrans_alert` and `tcp_rack_reo_timeout`: the loss of a repair after
-            // a timeout begins a fast recovery.
+            // Linux's `tcp_fastretrans_alert` and `tcp_rack_reo_timeout`: the loss of a repair
+            // after a timeout begins a fast recovery.
             Cause::LostRetransmission | Cause::RackTimer
                 if has_rack && episode.phase != Phase::Fast =>
             {
