@@ -147,6 +147,7 @@ def write_settings(
     """Write the settings of `_linux_server` and `_linux_client`, named `server` and `client`."""
     common: dict[str, Any] = {name: str(folder / name) for name in ("ready", "done")}
     common["tap"] = str(folder / "tap") if tapped else None
+    client = {"sack": True, "asks": False} | client
     for file, settings in (("server", server), ("client", client)):
         (folder / file).write_text(json.dumps(settings | common), encoding="utf-8")
 
