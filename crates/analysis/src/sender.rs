@@ -43,6 +43,8 @@ const FEW_RANGES: usize = 64;
 struct KnownLosses {
     /// Time of the last acknowledgment with news.
     at: Instant,
+    /// Whether data was sent since then.
+    is_answered: bool,
     /// Segments that the acknowledgment that ended the recovery reported first.
     news: u64,
     /// Latest transmission time of delivered data.

@@ -218,6 +218,7 @@ impl Sender {
     fn known_losses(&self) -> KnownLosses {
         KnownLosses {
             at: self.timing.news_at,
+            is_answered: self.timing.sent_at >= self.timing.news_at,
             news: 0,
             newest_at: self.newest_at,
             highest_sacked: self.outstanding.highest_sacked(),
@@ -236,6 +237,9 @@ impl Sender {
         now: Instant,
     ) {
         let una = self.una;
+        let is_echo_before = is_before(tsecr, self.episode.as_ref().and_then(|e| e.first_tsval));
+        // Linux's `tcp_try_undo_partial`: not while a repair is in flight.
+        let has_repairs = is_echo_before && self.outstanding.has_repairs();
         let Some(episode) = &mut self.episode else { return };
         for &frame in &delivered.early {
             episode.refute_frame(frame, Spurious::Early);
@@ -249,7 +253,8 @@ impl Sender {
         // data that was not sent again.
         let forward_rto = episode.forward_rto && advanced && delivered.original_at.is_some();
         // RFC 4015 §3.2, RFC 3708: the sender returns to its state before the recovery.
-        let is_refuted = is_before(tsecr, episode.first_tsval)
+        let is_delayed = is_echo_before && (!has_repairs || episode.phase != Phase::Fast);
+        let is_refuted = is_delayed
             || episode.is_refuted()
             || self.kind.is_linux_with_frto()
                 && episode.is_answered_by_original(delivered.original_at);

@@ -170,7 +170,7 @@ impl Sender {
                 && !facts.target.is_retransmitted()
                 && reported >= u64::from(DUP_THRESH);
         }
-        let is_recent = facts.at.since(known.at) <= self.timing.reaction();
+        let is_recent = !known.is_answered && facts.at.since(known.at) <= self.timing.reaction();
         let is_below = facts.target.start < known.highest_sacked;
         is_recent && (is_below || facts.target.last_at < known.newest_at)
     }
@@ -328,7 +328,7 @@ impl Sender {
     /// timeout transmits then.
     fn is_silent(&self, facts: &Facts) -> bool {
         // A measurement may contain the time of a loss.
-        let longest = self.min_rtt.map_or(LEAST_TIMEOUT, |min| min * 8);
+        let longest = self.min_rtt.map_or(LEAST_TIMEOUT, |min| min * 4);
         let round_trip = self.timing.srtt().unwrap_or(LEAST_TIMEOUT).min(longest);
         let is_long = facts.since_ack > round_trip && facts.idle > round_trip;
         facts.waited >= LEAST_TIMEOUT && is_long || facts.waited >= LONGEST_TIMEOUT
