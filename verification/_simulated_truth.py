@@ -105,7 +105,9 @@ def _of_data(
         return "copy"
     was_repaired = seq in sender.repaired
     if reason.startswith(("Retransmission timeout", "Fast retransmit")):
-        sender.repaired.clear()
+        # A fast recovery may follow a timeout before the recovery from it has ended.
+        if sender.recover is None or reason.startswith("Retransmission timeout"):
+            sender.repaired.clear()
         sender.recover = sender.end
     sender.repaired.add(seq)
     if reason.startswith("Retransmission timeout"):

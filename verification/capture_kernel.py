@@ -179,14 +179,18 @@ def named(
             told = [cause for time_s, cause in events if time_s <= until]
             packets, events = packets[len(burst) :], events[len(told) :]
             followed = sum(one.end == other.seq for one, other in pairwise(burst))
-            if len(burst) - len(told) not in (0, followed):
+            if not told or len(burst) - len(told) not in (0, followed):
                 yield from ((frame, None) for frame in burst)
                 continue
-            joins = len(burst) > len(told)
             at = 0
-            for frame, before in zip(burst, [None, *burst], strict=False):
-                at += before is not None and not (joins and before.end == frame.seq)
-                yield frame, told[at]
+            yield burst[0], told[0]
+            for before, frame in pairwise(burst):
+                if len(burst) > len(told) and before.end == frame.seq:
+                    # A further packet of the same retransmission.
+                    yield frame, REPAIR if told[at] == DETECTED else told[at]
+                else:
+                    at += 1
+                    yield frame, told[at]
 
 
 def first_burst(packets: Sequence[Frame], times_s: Sequence[float]) -> list[Frame]:

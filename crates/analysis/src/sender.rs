@@ -81,6 +81,10 @@ pub(crate) struct Sender {
     probe: Option<(u64, u64)>,
     /// Losses that the sender knew before the acknowledgment that ended the last recovery.
     known: KnownLosses,
+    /// Whether the sender is in Linux's state `TCP_CA_Disorder`, or in a recovery.
+    is_disordered: bool,
+    /// End of a recovery in which nothing has been sent again; zero if there is none.
+    silent_point: u64,
     /// Timestamp of the first retransmission since none was outstanding (Linux's `retrans_stamp`).
     first_tsval: Option<u32>,
     /// Whether SACK is known not to be negotiated.
@@ -113,6 +117,8 @@ impl Sender {
             last_identification: 0,
             probe: None,
             known: KnownLosses::default(),
+            is_disordered: false,
+            silent_point: 0,
             first_tsval: None,
             is_without_sack: false,
             pending: VecDeque::new(),
@@ -227,11 +233,12 @@ impl Sender {
         self.timing.srtt()
     }
 
-    /// Whether the sender is in no recovery, and nothing is reported out of order (Linux's
-    /// `TCP_CA_Open`).
+    /// Whether the sender is in Linux's state `TCP_CA_Open`.
     fn is_open(&self) -> bool {
         let phase = self.episode.as_ref().map(|episode| episode.phase);
-        matches!(phase, None | Some(Phase::Probe)) && self.outstanding.sacked() == 0
+        matches!(phase, None | Some(Phase::Probe))
+            && self.una >= self.silent_point
+            && !self.is_disordered
     }
 
     /// Outstanding bytes.

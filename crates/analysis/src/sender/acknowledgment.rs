@@ -148,9 +148,23 @@ impl Sender {
             self.window = ack.window;
         }
         self.take_sack(ack, position, &mut delivered);
-        self.note_news(advanced.then_some(was_open), duplicate, &delivered, now);
+        self.note_news(advanced, duplicate, &delivered, now);
         self.measure(ack, &delivered, now);
         self.advance_episode(known, advanced, eifel, tsecr, &delivered, now);
+        self.is_disordered = self.is_disordered_after(was_open);
+        if advanced {
+            // Linux's `tcp_set_xmit_timer`.
+            self.timing.is_probe_armed = self.is_open();
+        }
+    }
+
+    /// Whether the sender is in disorder or in a recovery after an acknowledgment (Linux's
+    /// `tcp_try_keep_open`). A repair counts only for a sender that was so before.
+    fn is_disordered_after(&self, was_open: bool) -> bool {
+        let phase = self.episode.as_ref().map(|episode| episode.phase);
+        matches!(phase, Some(Phase::Fast | Phase::Loss(_)))
+            || self.outstanding.sacked() > 0
+            || !was_open && (self.outstanding.has_repairs() || self.outstanding.is_head_repaired())
     }
 
     /// Takes the SACK blocks.
@@ -178,21 +192,9 @@ impl Sender {
         }
     }
 
-    /// Notes what an acknowledgment reports. `was_open` says for one that advances whether the
-    /// sender was in no recovery before it.
-    fn note_news(
-        &mut self,
-        was_open: Option<bool>,
-        duplicate: bool,
-        delivered: &Delivered,
-        now: Instant,
-    ) {
-        let advanced = was_open.is_some();
-        if let Some(was_open) = was_open {
+    fn note_news(&mut self, advanced: bool, duplicate: bool, delivered: &Delivered, now: Instant) {
+        if advanced {
             self.duplicates = 0;
-            // Linux's `tcp_set_xmit_timer`: the state before the acknowledgment decides. The one
-            // that ends a recovery starts the retransmission timer.
-            self.timing.is_probe_armed = was_open;
             (self.third_duplicate_at, self.forward_at) = (None, None);
             self.timing.advance_at = now;
         } else if duplicate || delivered.bytes > 0 {
@@ -264,9 +266,17 @@ impl Sender {
             episode.refute_frame(timeout, Spurious::ForwardRto);
         }
         episode.advanced |= advanced;
+        if una >= self.silent_point {
+            self.silent_point = 0;
+        }
         if una >= episode.point || undone && episode.phase != Phase::Probe {
             episode.ended_at = Some(now);
             self.known = KnownLosses { news: delivered.sacked_segments, ..known };
+            // Linux's `tcp_time_to_recover`: with a lost segment whose repair is in flight, another
+            // recovery begins at once.
+            if self.kind.is_linux() && !undone && self.outstanding.has_repairs() {
+                self.silent_point = self.nxt;
+            }
             let ended = self.episode.take();
             if let Some(before) = std::mem::replace(&mut self.previous, ended) {
                 self.finished.push(*before);

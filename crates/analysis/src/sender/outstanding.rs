@@ -276,6 +276,11 @@ impl Outstanding {
         self.queue.iter().any(|sent| sent.copies > 1 && !sent.sacked)
     }
 
+    /// Whether the first data was sent again.
+    pub(crate) fn is_head_repaired(&self) -> bool {
+        self.queue.front().is_some_and(|sent| sent.copies > 1)
+    }
+
     /// Removes data below `una`.
     #[inline]
     pub(crate) fn acknowledge(&mut self, una: u64, delivered: &mut Delivered) {

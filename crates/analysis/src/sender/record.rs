@@ -95,7 +95,7 @@ impl Sender {
             forward_rto: false,
             retransmissions: Vec::new(),
             count: 0,
-            point: self.nxt,
+            point: if self.una < self.silent_point { self.silent_point } else { self.nxt },
             phase: Phase::Fast,
             advanced: false,
             first_tsval: self.first_tsval,
