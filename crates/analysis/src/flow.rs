@@ -1,12 +1,14 @@
 //! A connection in a capture: both directions with their facts, the handshake, and how it closed.
 
 mod facts;
+mod outcomes;
 
 use units::{Duration, Instant};
 use wire::SeqNum;
 use wire::tcp::Flags;
 
 pub use self::facts::Facts;
+pub use self::outcomes::{BlockOf, LossOf};
 use crate::kind::SenderKind;
 use crate::packet::{Endpoint, Packet};
 use crate::sender::{
@@ -255,6 +257,7 @@ impl Flow {
             seq: if syn { after(packet.seq) } else { packet.seq },
             len: packet.payload_len.saturating_add(u32::from(fin)),
             payload: packet.payload_len,
+            header: packet.header_len,
             tsval: packet.timestamps.map(|timestamps| timestamps.val),
             tsecr: packet.timestamps.map(|timestamps| timestamps.ecr),
             identification: packet.identification,
