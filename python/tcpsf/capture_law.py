@@ -1,4 +1,4 @@
-"""The loss law of a path: how the loss of a packet depends on its size, and how losses follow each other.
+"""The loss law of a path: the loss of a packet by its size, and the runs of losses.
 
 The probability that a packet of L bytes is lost is
 
@@ -41,7 +41,7 @@ class SizeClass:
     packets: int
     """First transmissions whose outcome is known."""
     lost: int
-    """Those that were lost."""
+    """Number of these that were lost."""
     interval: Ends
     """95 % interval of the share that is lost."""
 
@@ -57,7 +57,7 @@ class PositionClass:
     packets: int
     """First transmissions whose outcome is known."""
     lost: int
-    """Those that were lost."""
+    """Number of these that were lost."""
     interval: Ends
     """95 % interval of the share that is lost."""
 

@@ -127,7 +127,7 @@ impl Originals {
         self.queue.push_back(Original { is_followed: true, ..gap });
     }
 
-    /// Adds a packet with new data. `wait` is the time after which a timer of the sender may expire.
+    /// Adds a packet with new data. A timer of the sender may expire after `wait`.
     #[inline]
     pub(super) fn push(
         &mut self,
