@@ -52,6 +52,8 @@ pub(crate) struct Sender {
     window: u32,
     mss: u32,
     is_mss_known: bool,
+    /// Whether the receiver reports what arrived out of order.
+    has_sack: bool,
     /// Largest payload of a packet since all data was last acknowledged. Framing makes segments
     /// smaller than the MSS.
     largest: u32,
@@ -92,6 +94,7 @@ impl Sender {
             window: u32::MAX,
             mss: 536,
             is_mss_known: false,
+            has_sack: false,
             largest: 0,
             outstanding: Outstanding::default(),
             originals: Originals::default(),
@@ -135,10 +138,11 @@ impl Sender {
         self.kind
     }
 
-    /// States the maximum segment size of the connection in bytes.
-    pub(crate) fn set_mss(&mut self, mss: u32) {
+    /// States the maximum segment size of the connection in bytes, and whether SACK was negotiated.
+    pub(crate) fn set_mss(&mut self, mss: u32, has_sack: bool) {
         self.mss = mss.max(1);
         self.is_mss_known = true;
+        self.has_sack = has_sack;
     }
 
     pub(crate) fn mss(&self) -> u32 {
