@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from tcpsf.capture_law_text import law_lines
 from tcpsf.capture_laws import LossLaws, loss_laws
 from tcpsf.capture_loss_fit import Clusters, SizeCounts, fit, fit_level
 from tcpsf.captures import CaptureReader, analyze
+from tcpsf.python_models import LossModel
 
 SIZES = tuple(1448 * (number % 8) + (100, 300, 600, 1000)[number % 4] for number in range(1600))
 """Transfers of up to 7 full segments and a shorter one."""
@@ -42,6 +44,7 @@ def captured(
     loss: Loss | None,
     sizes: tuple[int, ...] = SIZES,
     seed: int = 1,
+    model: Callable[[], LossModel] | None = None,
     **options: Any,
 ) -> Path:
     """Capture transfers over a path of 40 ms with this loss of the data's direction."""
@@ -66,7 +69,8 @@ def captured(
             )
         ],
     )
-    run(made, seed=seed, pcap=Pcap(path=path, replace=True, **options))
+    models = {} if model is None else {"there": model}
+    run(made, seed=seed, pcap=Pcap(path=path, replace=True, **options), loss=models)
     return path
 
 
@@ -163,6 +167,24 @@ class TestSimulatedPaths:
         assert isinstance(law.to_scenario_loss(exponent=0), PacketLoss)
         assert law.dependence == "unknown"
         assert law.exponent_reason == "the sizes hardly vary"
+
+    @pytest.mark.parametrize("bursty", [False, True])
+    def test_a_law_is_a_model_of_the_simulator(self, tmp_path: Path, bursty: bool) -> None:
+        truth = replace(
+            law_of(captured(tmp_path, loss=PacketLoss(probability=0.03))),
+            loss=0.04,
+            exponent=0.5,
+            bursty=bursty,
+            mean_run=2.0,
+        )
+        sizes = tuple(1448 * 20 + (100, 300, 700)[number % 3] for number in range(400))
+        law = law_of(captured(tmp_path, loss=None, model=truth.to_model(), sizes=sizes))
+        assert law.loss_interval is not None
+        assert law.loss_interval[0] <= 0.04 <= law.loss_interval[1]
+        assert law.mean_run_interval is not None
+        assert law.bursty == bursty
+        expected = 2.0 if bursty else 1.0 / 0.96
+        assert law.mean_run_interval[0] <= expected <= law.mean_run_interval[1]
 
     def test_a_capture_at_the_receiver_counts_only_what_it_can_show(self, tmp_path: Path) -> None:
         loss = PacketLoss(probability=0.03)

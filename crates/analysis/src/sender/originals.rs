@@ -145,26 +145,28 @@ impl Originals {
         self.queue.len() + self.settling.len() + self.outcomes.len()
     }
 
+    /// Notes that other data follows the latest one.
+    pub(super) fn follow(&mut self) {
+        if let Some(last) = self.queue.back_mut() {
+            last.is_followed = true;
+        }
+    }
+
     /// Adds data that the capture does not have.
     pub(super) fn push_gap(&mut self, at: Instant, start: u64, end: u64) {
         let gap = Original { frame: 0, ..self.original(at, start, end) };
         self.queue.push_back(Original { is_followed: true, ..gap });
     }
 
-    /// Adds a packet with new data. A timer of the sender may expire after `wait`.
+    /// Time of the latest first transmission, unless it is acknowledged.
     #[inline]
-    pub(super) fn push(
-        &mut self,
-        data: &Data,
-        (start, end): (u64, u64),
-        sizes: Sizes,
-        wait: Duration,
-    ) {
-        if let Some(last) = self.queue.back_mut()
-            && data.at.since(last.at) <= wait
-        {
-            last.is_followed = true;
-        }
+    pub(super) fn latest_at(&self) -> Option<Instant> {
+        self.queue.back().map(|last| last.at)
+    }
+
+    /// Adds a packet with new data.
+    #[inline]
+    pub(super) fn push(&mut self, data: &Data, (start, end): (u64, u64), sizes: Sizes) {
         if data.payload == 0 {
             return;
         }
