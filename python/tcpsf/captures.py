@@ -34,6 +34,10 @@ class CaptureTables(NamedTuple):
     """A row for each loss episode: from the loss to the end of its recovery."""
     retransmissions: pl.DataFrame
     """A row for each retransmitted packet, with its cause and the evidence."""
+    transmissions: pl.DataFrame
+    """Counts of first transmissions and of those lost, by connection, block, position and size."""
+    losses: pl.DataFrame
+    """A row for each first transmission that was lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +94,12 @@ class CaptureReader:
             more = self._analysis.advance(packets=PACKETS_BETWEEN_CHECKS)
             flows = self._analysis.take_flows()
             episodes, retransmissions = self._analysis.take_episodes()
+            transmissions, losses = self._analysis.take_outcomes()
             # Each batch has its own categories, so that batches could not be concatenated.
             yield CaptureTables(
                 *(
                     pl.DataFrame(table).with_columns(pl.selectors.categorical().cast(pl.String))
-                    for table in (flows, episodes, retransmissions)
+                    for table in (flows, episodes, retransmissions, transmissions, losses)
                 )
             )
 
@@ -118,10 +123,12 @@ def analyze(path: str | PathLike[str]) -> CaptureResult:
     import polars as pl
 
     reader = CaptureReader(path)
-    flows, episodes, retransmissions = zip(*reader.batches(), strict=True)
+    flows, episodes, retransmissions, transmissions, losses = zip(*reader.batches(), strict=True)
     tables = CaptureTables(
         flows=pl.concat(flows).sort("flow", maintain_order=True),
         episodes=pl.concat(episodes).sort("lost_s", maintain_order=True),
         retransmissions=pl.concat(retransmissions).sort("frame"),
+        transmissions=pl.concat(transmissions).sort("flow", maintain_order=True),
+        losses=pl.concat(losses).sort("at_s", maintain_order=True),
     )
     return CaptureResult(tables=tables, facts=reader.facts())

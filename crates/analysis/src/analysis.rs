@@ -4,7 +4,7 @@ use std::io::Read;
 
 use units::Instant;
 
-use crate::flow::Flow;
+use crate::flow::{BlockOf, Flow, LossOf};
 use crate::packet::{Content, Other, decode};
 use crate::records::{Ending, Records};
 use crate::sender::Episode;
@@ -58,6 +58,14 @@ pub struct EpisodeOf {
     pub episode: Episode,
 }
 
+/// Rows that will not change.
+#[derive(Debug, Default)]
+struct Found {
+    episodes: Vec<EpisodeOf>,
+    blocks: Vec<BlockOf>,
+    losses: Vec<LossOf>,
+}
+
 /// Analysis of one source.
 #[derive(Debug)]
 pub struct Analysis<R> {
@@ -65,7 +73,7 @@ pub struct Analysis<R> {
     table: Table,
     counts: Counts,
     flows: Vec<Flow>,
-    episodes: Vec<EpisodeOf>,
+    found: Found,
     is_finished: bool,
 }
 
@@ -73,7 +81,8 @@ impl<R: Read> Analysis<R> {
     /// Begins an analysis.
     pub fn new(records: Records<R>, limits: Limits) -> Self {
         let (table, counts) = (Table::new(limits), Counts::default());
-        Self { records, table, counts, flows: Vec::new(), episodes: Vec::new(), is_finished: false }
+        let (flows, found) = (Vec::new(), Found::default());
+        Self { records, table, counts, flows, found, is_finished: false }
     }
 
     /// Analyses at most `packets` further packets. Returns whether there may be more.
@@ -89,7 +98,7 @@ impl<R: Read> Analysis<R> {
                 Content::Tcp(packet) => {
                     self.counts.tcp += 1;
                     if let Some(flow) = self.table.take(&packet) {
-                        collect(flow, false, &mut self.episodes);
+                        self.found.collect(flow, false);
                     }
                 }
                 Content::Other(other) => self.counts.add(other),
@@ -109,7 +118,7 @@ impl<R: Read> Analysis<R> {
 
     fn collect_ended(&mut self) {
         for mut flow in self.table.take_ended() {
-            collect(&mut flow, true, &mut self.episodes);
+            self.found.collect(&mut flow, true);
             self.flows.push(flow);
         }
     }
@@ -146,20 +155,30 @@ impl<R: Read> Analysis<R> {
 
     /// Episodes that have ended since the last call.
     pub fn take_episodes(&mut self) -> Vec<EpisodeOf> {
-        std::mem::take(&mut self.episodes)
+        std::mem::take(&mut self.found.episodes)
+    }
+
+    /// Outcomes of first transmissions since the last call: counts in blocks, and losses.
+    pub fn take_outcomes(&mut self) -> (Vec<BlockOf>, Vec<LossOf>) {
+        (std::mem::take(&mut self.found.blocks), std::mem::take(&mut self.found.losses))
     }
 }
 
-/// Moves the episodes of a connection that will not change.
-#[inline]
-fn collect(flow: &mut Flow, at_end: bool, episodes: &mut Vec<EpisodeOf>) {
-    for direction in 0..2 {
-        if !at_end && !flow.has_episodes(direction) {
-            continue;
+impl Found {
+    /// Moves the rows of a connection that will not change.
+    #[inline]
+    fn collect(&mut self, flow: &mut Flow, at_end: bool) {
+        for direction in 0..2 {
+            if at_end || flow.has_episodes(direction) {
+                let number = flow.number;
+                let ended = flow.take_episodes(direction, at_end).into_iter();
+                let ended = ended.map(|episode| EpisodeOf { flow: number, direction, episode });
+                self.episodes.extend(ended);
+            }
+            if at_end || flow.has_outcomes(direction) {
+                flow.move_outcomes(direction, &mut self.blocks, &mut self.losses);
+            }
         }
-        let number = flow.number;
-        let ended = flow.take_episodes(direction, at_end).into_iter();
-        episodes.extend(ended.map(|episode| EpisodeOf { flow: number, direction, episode }));
     }
 }
 

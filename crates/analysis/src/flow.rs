@@ -1,6 +1,7 @@
 //! A connection in a capture: both directions with their facts, the handshake, and how it closed.
 
 mod facts;
+mod outcomes;
 mod syn;
 
 use units::{Duration, Instant};
@@ -8,6 +9,7 @@ use wire::SeqNum;
 use wire::tcp::Flags;
 
 pub use self::facts::Facts;
+pub use self::outcomes::{BlockOf, LossOf};
 use self::syn::{Syn, repeated_syn};
 use crate::kind::SenderKind;
 use crate::packet::{Endpoint, Packet};
@@ -234,6 +236,7 @@ impl Flow {
             seq: if syn { after(packet.seq) } else { packet.seq },
             len: packet.payload_len.saturating_add(u32::from(fin)),
             payload: packet.payload_len,
+            header: packet.header_len,
             tsval: packet.timestamps.map(|timestamps| timestamps.val),
             tsecr: packet.timestamps.map(|timestamps| timestamps.ecr),
             identification: packet.identification,
@@ -364,8 +367,9 @@ impl Flow {
         let Some(mss) = announced else { return };
         let timestamps = self.halves.iter().all(|half| half.facts.timestamps);
         let options = if timestamps { 12 } else { 0 };
+        let sack = self.halves.iter().all(|half| half.facts.sack_permitted);
         for half in &mut self.halves {
-            half.sender.set_mss(u32::from(mss).saturating_sub(options));
+            half.sender.set_mss(u32::from(mss).saturating_sub(options), sack);
         }
     }
 

@@ -10,7 +10,10 @@ mod cause;
 mod classify;
 mod episode;
 mod event;
+mod originals;
+mod outcome;
 mod outstanding;
+mod policer;
 mod record;
 mod timing;
 
@@ -23,7 +26,12 @@ pub use self::cause::{Cause, Confidence, Spurious};
 use self::episode::Phase;
 pub use self::episode::{Episode, Retransmission};
 pub(crate) use self::event::{Ack, Data, Effect, Role};
+use self::originals::{Originals, Sizes};
+use self::outcome::Outcomes;
+pub use self::outcome::{BLOCK, Block, Cell, Count, Loss};
 use self::outstanding::{Outstanding, Sent};
+pub use self::policer::Policing;
+use self::policer::{RoundTrips, policing};
 use self::timing::{Timing, Trigger, seq};
 use crate::kind::{Has, SenderKind};
 use crate::spread::Spread;
@@ -63,7 +71,10 @@ pub(crate) struct Sender {
     window: u32,
     /// Whether the handshake has told the segment size.
     is_mss_known: bool,
+    /// Whether the receiver reports what arrived out of order.
+    has_sack: bool,
     outstanding: Outstanding,
+    originals: Originals,
     timing: Timing,
     duplicates: u32,
     /// Time at which the third duplicate arrived, and at which SACK blocks first exceeded the lost
@@ -106,7 +117,9 @@ impl Sender {
             nxt: ORIGIN,
             window: u32::MAX,
             is_mss_known: false,
+            has_sack: false,
             outstanding: Outstanding::default(),
+            originals: Originals::default(),
             timing: Timing::new(),
             duplicates: 0,
             third_duplicate_at: None,
@@ -166,10 +179,11 @@ impl Sender {
         if self.is_without_sack { Has::No } else { self.kind.tail_loss_probes() }
     }
 
-    /// States the maximum segment size of the connection in bytes.
-    pub(crate) fn set_mss(&mut self, mss: u32) {
+    /// States the maximum segment size of the connection in bytes, and whether SACK was negotiated.
+    pub(crate) fn set_mss(&mut self, mss: u32, has_sack: bool) {
         self.outstanding.set_mss(mss);
         self.is_mss_known = true;
+        self.has_sack = has_sack;
     }
 
     pub(crate) fn mss(&self) -> u32 {
@@ -248,7 +262,7 @@ impl Sender {
 
     /// Number of outstanding ranges in memory.
     pub(crate) fn ranges(&self) -> usize {
-        self.outstanding.len() + self.pending.len()
+        self.outstanding.len() + self.pending.len() + self.originals.len()
     }
 
     /// Position of a sequence number near SND.NXT.
@@ -278,18 +292,25 @@ impl Sender {
             && let Some(first) = self.outstanding.limit(limit)
         {
             self.una = self.una.max(first);
+            self.originals.forget(first);
         }
+        self.originals.limit(limit);
         role
     }
 
     #[inline]
     fn new_data(&mut self, data: &Data, start: u64, end: u64) {
+        if self.follows(data) {
+            self.originals.follow();
+        }
         if start > self.nxt {
             // Data that the capture does not have: lost before it, reordered, or not captured.
             let (first_frame, last_frame, copies) = (0, 0, 0);
             let gap = Self::sent(data, self.nxt, start);
             self.outstanding.push(Sent { first_frame, last_frame, copies, ..gap });
+            self.originals.push_gap(data.at, self.nxt, start);
         }
+        self.originals.push(data, (start, end), self.sizes(data));
         if let Some(episode) = &mut self.episode
             && matches!(episode.phase, Phase::Loss(_))
             && episode.advanced
@@ -337,6 +358,7 @@ impl Sender {
             for sent in self.outstanding.range_mut(start, end).filter(|sent| sent.copies == 0) {
                 (sent.copies, sent.first_frame, sent.last_frame) = (1, data.frame, data.frame);
             }
+            self.originals.fill(data, (start, end), self.sizes(data));
             return Role::Reordered;
         }
         let end_of_old = end.min(self.nxt);
@@ -385,8 +407,47 @@ impl Sender {
             }
             let open = [self.previous.take(), self.episode.take()];
             self.finished.extend(open.into_iter().flatten().map(|episode| *episode));
+            self.originals.finish();
         }
         std::mem::take(&mut self.finished)
+    }
+
+    /// Sizes of the segments of a packet.
+    fn sizes(&self, data: &Data) -> Sizes {
+        Sizes::of(data, self.is_mss_known.then_some(self.mss()))
+    }
+
+    /// Whether new data follows the latest one before a timer of the sender can have expired.
+    #[inline]
+    fn follows(&self, data: &Data) -> bool {
+        let Some(latest_at) = self.originals.latest_at() else { return false };
+        let wait = data.at.since(latest_at);
+        wait <= timing::REACTION || wait <= self.shortest_timer()
+    }
+
+    /// Shortest timer after a transmission.
+    fn shortest_timer(&self) -> Duration {
+        match self.timing.pto(self.outstanding.segments().all <= 1) {
+            Some(pto) if self.kind.tail_loss_probes() != Has::No => pto,
+            Some(_) => self.timing.base_rto(),
+            None => timing::REACTION,
+        }
+    }
+
+    /// Outcomes of first transmissions.
+    pub(crate) fn outcomes(&mut self) -> &mut Outcomes {
+        &mut self.originals.outcomes
+    }
+
+    /// Result of the test for a policer, and its rate in bytes per second.
+    pub(crate) fn policing(&self) -> (Policing, Option<f64>) {
+        let (Some(mean), Some(deviation)) =
+            (self.round_trips.mean_s(), self.round_trips.deviation_s())
+        else {
+            return (Policing::Untested, None);
+        };
+        let (first, observations) = self.originals.outcomes.observations();
+        policing(first, observations, RoundTrips { mean, deviation })
     }
 
     /// Remembers new data that may be a tail loss probe: sent without an acknowledgment, after the

@@ -110,6 +110,7 @@ impl Sender {
         let rtt = ack.at.since(sent_at);
         self.round_trips.add(rtt);
         self.latest_rtt = Some(rtt);
+        self.originals.note_round_trip(sent_at, rtt);
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
     }
 
@@ -132,6 +133,7 @@ impl Sender {
         if position > self.nxt {
             // The capture does not have this data.
             self.outstanding.clear();
+            self.originals.forget(position);
             (self.una, self.nxt) = (position, position);
         } else if advanced {
             self.outstanding.acknowledge(position, &mut delivered);
@@ -151,6 +153,7 @@ impl Sender {
         self.note_news(advanced, duplicate, &delivered, now);
         self.measure(ack, &delivered, now);
         self.advance_episode(known, advanced, eifel, tsecr, &delivered, now);
+        self.originals.acknowledge(self.una, self.nxt);
         self.is_disordered = self.is_disordered_after(was_open);
         if advanced {
             // Linux's `tcp_set_xmit_timer`.
@@ -171,6 +174,7 @@ impl Sender {
     fn take_sack(&mut self, ack: &Ack, position: u64, delivered: &mut Delivered) {
         delivered.is_sacking = true;
         let dsack = is_dsack(ack);
+        self.has_sack |= !ack.sack.is_empty();
         for (index, block) in ack.sack.iter().enumerate() {
             let (start, end) = (self.position(block.start()), self.position(block.end()));
             if dsack && index == 0 {
@@ -183,13 +187,17 @@ impl Sender {
 
     /// RFC 2883 §4: a duplicate was received, so a retransmission was not necessary.
     fn refute(&mut self, start: u64, end: u64) {
-        if let Some(episode) = &mut self.episode
-            && episode.refute_range(start, end, Spurious::Dsack)
-        {
-            episode.reported += 1;
-        } else if let Some(episode) = &mut self.previous {
-            episode.refute_range(start, end, Spurious::Dsack);
+        let mut refuted = None;
+        if let Some(episode) = &mut self.episode {
+            refuted = episode.refute_range(start, end, Spurious::Dsack);
+            episode.reported += u64::from(refuted.is_some());
         }
+        if refuted.is_none()
+            && let Some(episode) = &mut self.previous
+        {
+            refuted = episode.refute_range(start, end, Spurious::Dsack);
+        }
+        self.originals.refute(refuted);
     }
 
     fn note_news(&mut self, advanced: bool, duplicate: bool, delivered: &Delivered, now: Instant) {
@@ -244,11 +252,11 @@ impl Sender {
         let has_repairs = is_echo_before && self.outstanding.has_repairs();
         let Some(episode) = &mut self.episode else { return };
         for &frame in &delivered.early {
-            episode.refute_frame(frame, Spurious::Early);
+            self.originals.refute(episode.refute_frame(frame, Spurious::Early));
         }
         if eifel {
             let at = episode.retransmissions.first().map_or(una, |first| first.position);
-            episode.refute_range(at, una, Spurious::Eifel);
+            self.originals.refute(episode.refute_range(at, una, Spurious::Eifel));
         }
         episode.delay = episode.delay.max(delivered.delay);
         // RFC 5682 §2.1: the timeout was spurious if the second acknowledgment also advances, of
@@ -263,7 +271,7 @@ impl Sender {
         let undone = forward_rto || self.kind.is_linux() && is_refuted;
         if forward_rto {
             let timeout = episode.retransmissions.last().map_or(0, |last| last.frame);
-            episode.refute_frame(timeout, Spurious::ForwardRto);
+            self.originals.refute(episode.refute_frame(timeout, Spurious::ForwardRto));
         }
         episode.advanced |= advanced;
         if una >= self.silent_point {

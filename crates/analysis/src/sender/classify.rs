@@ -67,6 +67,8 @@ impl Sender {
         let (cause, confidence) = self.verdict(&facts);
         let target = facts.target;
         let is_late = self.episode.is_none() && self.is_late_repair(&facts);
+        let sizes = self.sizes(data);
+        self.originals.count_retransmission(data, sizes);
         let retransmission = Retransmission {
             frame: data.frame,
             at: data.at,
@@ -93,11 +95,20 @@ impl Sender {
             _ => self.record(&facts, retransmission, data.tsval),
         }
         for sent in self.outstanding.range_mut(start, end) {
+            if !sent.sacked {
+                self.originals.repeat((sent.start, sent.end), sizes);
+            }
             sent.copies = sent.copies.saturating_add(1);
             (sent.last_at, sent.last_frame, sent.last_tsval) = (data.at, data.frame, data.tsval);
             if sent.retransmission_tsval.is_none() {
                 sent.retransmission_tsval = data.tsval;
             }
+        }
+        if !self.has_sack {
+            self.originals.exclude_joined(start, end);
+        }
+        if cause == Cause::PathMtu {
+            self.originals.exclude(start, end);
         }
     }
 
