@@ -34,6 +34,8 @@ class CaptureTables(NamedTuple):
     """A row for each loss episode: from the loss to the end of its recovery."""
     retransmissions: pl.DataFrame
     """A row for each retransmitted packet, with its cause and the evidence."""
+    transfers: pl.DataFrame
+    """A row for each transfer, such as one response of a server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +92,12 @@ class CaptureReader:
             more = self._analysis.advance(packets=PACKETS_BETWEEN_CHECKS)
             flows = self._analysis.take_flows()
             episodes, retransmissions = self._analysis.take_episodes()
+            transfers = self._analysis.take_transfers()
             # Each batch has its own categories, so that batches could not be concatenated.
             yield CaptureTables(
                 *(
                     pl.DataFrame(table).with_columns(pl.selectors.categorical().cast(pl.String))
-                    for table in (flows, episodes, retransmissions)
+                    for table in (flows, episodes, retransmissions, transfers)
                 )
             )
 
@@ -118,10 +121,11 @@ def analyze(path: str | PathLike[str]) -> CaptureResult:
     import polars as pl
 
     reader = CaptureReader(path)
-    flows, episodes, retransmissions = zip(*reader.batches(), strict=True)
+    flows, episodes, retransmissions, transfers = zip(*reader.batches(), strict=True)
     tables = CaptureTables(
         flows=pl.concat(flows).sort("flow", maintain_order=True),
         episodes=pl.concat(episodes).sort("lost_s", maintain_order=True),
         retransmissions=pl.concat(retransmissions).sort("frame"),
+        transfers=pl.concat(transfers).sort("start_s", maintain_order=True),
     )
     return CaptureResult(tables=tables, facts=reader.facts())

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use units::Instant;
 
-use crate::flow::Flow;
+use crate::flow::{Flow, Transfer};
 use crate::packet::{Content, Other, decode};
 use crate::records::{Ending, Records};
 use crate::sender::Episode;
@@ -58,14 +58,32 @@ pub struct EpisodeOf {
     pub episode: Episode,
 }
 
+/// A transfer with its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TransferOf {
+    /// Number of the connection.
+    pub flow: u64,
+    /// Direction of the data: 0 from the end that opened the connection.
+    pub direction: usize,
+    /// Transfer.
+    pub transfer: Transfer,
+}
+
+/// Rows that have ended and were not taken.
+#[derive(Debug, Default)]
+struct Ended {
+    flows: Vec<Flow>,
+    episodes: Vec<EpisodeOf>,
+    transfers: Vec<TransferOf>,
+}
+
 /// Analysis of one source.
 #[derive(Debug)]
 pub struct Analysis<R> {
     records: Records<R>,
     table: Table,
     counts: Counts,
-    flows: Vec<Flow>,
-    episodes: Vec<EpisodeOf>,
+    ended: Ended,
     is_finished: bool,
 }
 
@@ -73,7 +91,7 @@ impl<R: Read> Analysis<R> {
     /// Begins an analysis.
     pub fn new(records: Records<R>, limits: Limits) -> Self {
         let (table, counts) = (Table::new(limits), Counts::default());
-        Self { records, table, counts, flows: Vec::new(), episodes: Vec::new(), is_finished: false }
+        Self { records, table, counts, ended: Ended::default(), is_finished: false }
     }
 
     /// Analyses at most `packets` further packets. Returns whether there may be more.
@@ -89,7 +107,7 @@ impl<R: Read> Analysis<R> {
                 Content::Tcp(packet) => {
                     self.counts.tcp += 1;
                     if let Some(flow) = self.table.take(&packet) {
-                        collect(flow, false, &mut self.episodes);
+                        self.ended.collect(flow, false);
                     }
                 }
                 Content::Other(other) => self.counts.add(other),
@@ -109,8 +127,8 @@ impl<R: Read> Analysis<R> {
 
     fn collect_ended(&mut self) {
         for mut flow in self.table.take_ended() {
-            collect(&mut flow, true, &mut self.episodes);
-            self.flows.push(flow);
+            self.ended.collect(&mut flow, true);
+            self.ended.flows.push(flow);
         }
     }
 
@@ -141,25 +159,37 @@ impl<R: Read> Analysis<R> {
 
     /// Connections that have ended since the last call.
     pub fn take_flows(&mut self) -> Vec<Flow> {
-        std::mem::take(&mut self.flows)
+        std::mem::take(&mut self.ended.flows)
     }
 
     /// Episodes that have ended since the last call.
     pub fn take_episodes(&mut self) -> Vec<EpisodeOf> {
-        std::mem::take(&mut self.episodes)
+        std::mem::take(&mut self.ended.episodes)
+    }
+
+    /// Transfers that have ended since the last call.
+    pub fn take_transfers(&mut self) -> Vec<TransferOf> {
+        std::mem::take(&mut self.ended.transfers)
     }
 }
 
-/// Moves the episodes of a connection that will not change.
-#[inline]
-fn collect(flow: &mut Flow, at_end: bool, episodes: &mut Vec<EpisodeOf>) {
-    for direction in 0..2 {
-        if !at_end && !flow.has_episodes(direction) {
-            continue;
-        }
+impl Ended {
+    /// Moves the episodes and transfers of a connection that will not change.
+    #[inline]
+    fn collect(&mut self, flow: &mut Flow, at_end: bool) {
         let number = flow.number;
-        let ended = flow.take_episodes(direction, at_end).into_iter();
-        episodes.extend(ended.map(|episode| EpisodeOf { flow: number, direction, episode }));
+        for direction in 0..2 {
+            if at_end || flow.has_episodes(direction) {
+                let ended = flow.take_episodes(direction, at_end).into_iter();
+                let of = |episode| EpisodeOf { flow: number, direction, episode };
+                self.episodes.extend(ended.map(of));
+            }
+            if at_end || flow.has_transfers(direction) {
+                let ended = flow.take_transfers(direction, at_end).into_iter();
+                let of = |transfer| TransferOf { flow: number, direction, transfer };
+                self.transfers.extend(ended.map(of));
+            }
+        }
     }
 }
 

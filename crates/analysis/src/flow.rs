@@ -1,12 +1,15 @@
 //! A connection in a capture: both directions with their facts, the handshake, and how it closed.
 
 mod facts;
+mod transfer;
 
 use units::{Duration, Instant};
 use wire::SeqNum;
 use wire::tcp::Flags;
 
 pub use self::facts::Facts;
+pub use self::transfer::Transfer;
+use self::transfer::Transfers;
 use crate::kind::SenderKind;
 use crate::packet::{Endpoint, Packet};
 use crate::sender::{
@@ -93,6 +96,7 @@ pub struct Half {
     /// Facts about the packets of this direction.
     pub facts: Facts,
     pub(crate) sender: Sender,
+    transfers: Transfers,
     /// Vantage point by the handshake.
     vantage: Vantage,
     syn: Option<Syn>,
@@ -126,6 +130,7 @@ impl Half {
             endpoint,
             facts: Facts::default(),
             sender: Sender::new(),
+            transfers: Transfers::default(),
             vantage: Vantage::Unknown,
             syn: None,
             fin: false,
@@ -247,6 +252,7 @@ impl Flow {
         if packet.payload_len == 0 && !fin || packet.has(Flags::RST) {
             return;
         }
+        let answered_at = self.halves[1 - direction].facts.last_data_at;
         let half = &mut self.halves[direction];
         let syn = packet.has(Flags::SYN);
         let data = Data {
@@ -260,6 +266,10 @@ impl Flow {
             identification: packet.identification,
         };
         let role = half.sender.on_data(&data, is_tight);
+        if packet.payload_len > 0 {
+            let is_turn = answered_at > half.facts.last_data_at;
+            half.transfers.on_data(packet, role, &half.sender, is_turn);
+        }
         half.facts.note_data(packet, role, half.sender.flight());
     }
 
@@ -277,6 +287,7 @@ impl Flow {
         };
         let other = &mut self.halves[1 - direction];
         let effect = other.sender.on_ack(&ack, is_tight);
+        other.transfers.on_ack(packet.ack, packet.at);
         // The same path seen from the other side: without timestamps, the time in which the far
         // end acknowledges data is the lag of its own data.
         if ack.tsval.is_none()
@@ -420,6 +431,17 @@ impl Flow {
     /// Episodes of a direction that will not change.
     pub(crate) fn take_episodes(&mut self, direction: usize, at_end: bool) -> Vec<Episode> {
         self.halves[direction].sender.take_episodes(at_end)
+    }
+
+    /// Whether a direction has transfers that have ended.
+    #[inline]
+    pub(crate) fn has_transfers(&self, direction: usize) -> bool {
+        self.halves[direction].transfers.has_finished()
+    }
+
+    /// Transfers of a direction that have ended.
+    pub(crate) fn take_transfers(&mut self, direction: usize, at_end: bool) -> Vec<Transfer> {
+        self.halves[direction].transfers.take(at_end)
     }
 
     /// Server completion time of the paper (section II-A): from the first to the last segment with
