@@ -1,0 +1,229 @@
+"""Advice from a capture: its transfers replayed with remedies for losses.
+
+`advise` selects the transfers, fits the loss law, and replays them with their own sizes, round-trip
+times, segment sizes, windows and kinds of sender, without a remedy and with each one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Literal, TypeAlias
+
+from tcpsf import __version__, stats
+from tcpsf.advice.law_variants import LawVariant, variants
+from tcpsf.advice.population import Direction, Population, population
+from tcpsf.advice.remedy_list import NONE, REMEDIES, Remedy
+from tcpsf.advice.replay import ReplayPlan
+from tcpsf.advice.setups import ReplaySetup, setups
+from tcpsf.advice.verdicts import RemedyResult, best, results
+from tcpsf.capture_law import LossLaw
+from tcpsf.capture_laws import loss_laws
+from tcpsf.captures import CaptureResult, CaptureTables, analyze
+from tcpsf.distribution import Distribution
+from tcpsf.errors import TcpsfError
+from tcpsf.runs import Progress, checked_seed
+
+RUNS = 20
+"""Default number of runs with each remedy and each loss law."""
+
+CHECKED = (("median", 0.5), ("p95", 0.95), ("p99", 0.99))
+"""Percentiles in which the replay of the present sender is compared with the capture."""
+
+AGREES = 0.1
+"""Relative difference between the capture and the replay up to which they agree in any case."""
+
+Answer: TypeAlias = Literal["remedy", "no remedy", "not enough evidence"]
+"""The advice in short."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A percentile of the capture beside that of the replay without a remedy.
+
+    Both are times from the first packet to the acknowledgment of all data, at the sender.
+    """
+
+    name: str
+    captured: stats.Estimate
+    replayed: stats.Estimate | None
+    over_laws: tuple[float, float] | None
+    """Interval over the loss laws."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the intervals overlap, each wider by `AGREES`."""
+        if self.over_laws is None:
+            return False
+        low, high = self.over_laws
+        return self.captured.low <= high * (1 + AGREES) and low <= self.captured.high * (1 + AGREES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Advice:
+    """Result of `advise`. ``str(advice)`` is the text that `tcpsf advise` prints."""
+
+    name: str
+    """Name of the capture."""
+    population: Population
+    """The transfers that were replayed."""
+    law: LossLaw
+    """Losses of their direction."""
+    laws: tuple[LawVariant, ...]
+    """The loss laws of the replay, the fitted one first."""
+    setups: tuple[ReplaySetup, ...]
+    """Set-ups that stand for the transfers."""
+    seeds: tuple[int, ...]
+    """Random seeds, each for one run of each remedy and law."""
+    transfers: int
+    """Transfers of a run."""
+    results: tuple[RemedyResult, ...]
+    """Remedies with their measures and verdicts; the sender as it is comes first."""
+    checks: tuple[Check, ...]
+    """Comparison of the replay with the capture."""
+    unfinished: int
+    """Transfers that were not complete at the end of a run."""
+
+    @property
+    def recommended(self) -> RemedyResult | None:
+        """The remedy to recommend, if any helps."""
+        return best(self.results)
+
+    @property
+    def answer(self) -> Answer:
+        """The advice in short."""
+        if self.recommended is not None:
+            return "remedy"
+        verdicts = {each.verdict for each in self.results[1:]}
+        return "not enough evidence" if "not enough evidence" in verdicts else "no remedy"
+
+    def __repr__(self) -> str:
+        return f"<Advice on {self.name!r}: {self.answer}>"
+
+    def __str__(self) -> str:
+        from tcpsf.advice.advice_text import advice_lines
+
+        return "\n".join(advice_lines(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the advice as plain data, as `tcpsf advise --json` prints it."""
+        from tcpsf.advice.advice_text import as_json
+
+        return {"version": __version__, **as_json(self)}
+
+
+def advise(
+    path: str | PathLike[str],
+    *,
+    direction: Direction | None = None,
+    port: int | None = None,
+    sender: str | None = None,
+    remedies: Sequence[Remedy] = REMEDIES,
+    runs: int = RUNS,
+    seed: int = 1,
+    workers: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Advice:
+    """Analyse a capture, and replay its transfers with remedies for losses.
+
+    ``direction`` is the end that sends the data (default: that in which losses cost more time), and
+    ``port`` restricts the connections to those of a service. ``sender`` is the congestion control and
+    loss recovery of all senders, such as ``reno+sack``, instead of the inferred ones. There are
+    ``runs`` runs with each remedy and loss law, with consecutive seeds from ``seed`` on. ``workers``
+    and ``progress`` are those of `replicate`. Raises `TcpsfError` if the capture cannot be read, or
+    has too little data for a replay.
+    """
+    return advise_on(
+        analyze(path),
+        name=str(path),
+        direction=direction,
+        port=port,
+        sender=sender,
+        remedies=remedies,
+        runs=runs,
+        seed=seed,
+        workers=workers,
+        progress=progress,
+    )
+
+
+def advise_on(
+    found: CaptureResult,
+    *,
+    name: str,
+    direction: Direction | None = None,
+    port: int | None = None,
+    sender: str | None = None,
+    remedies: Sequence[Remedy] = REMEDIES,
+    runs: int = RUNS,
+    seed: int = 1,
+    workers: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Advice:
+    """Replay the transfers of a capture that has been analysed. The arguments are those of `advise`."""
+    checked_seed(seed + runs - 1)
+    listed = (NONE, *remedies)
+    for at, each in enumerate(listed):
+        if each.name in [other.name for other in listed[:at]]:
+            raise TcpsfError(f"remedy `{each.name}` is given twice", hint="give each remedy once")
+    chosen = population(name, found, direction=direction, port=port)
+    law = _law(name, found, chosen)
+    plan = ReplayPlan(
+        parts=setups(chosen, sender=sender),
+        laws=variants(law),
+        remedies=listed,
+        initial_window=chosen.initial_window,
+        seeds=tuple(range(seed, seed + runs)),
+    )
+    arms = plan.replay(workers=workers, progress=progress)
+    return Advice(
+        name=name,
+        population=chosen,
+        law=law,
+        laws=tuple(plan.laws),
+        setups=tuple(plan.parts),
+        seeds=tuple(plan.seeds),
+        transfers=plan.transfers,
+        results=results(listed, plan.laws, arms, enough=law.evidence == "enough"),
+        checks=tuple(_checks(chosen, [each[0] for each in arms])),
+        unfinished=sum(arm.unfinished for each in arms for arm in each),
+    )
+
+
+def _law(name: str, found: CaptureResult, chosen: Population) -> LossLaw:
+    """Fit the losses of the connections whose transfers are replayed."""
+    tables = found.tables
+    if chosen.port is not None:
+        kept = chosen.transfers.select("flow").unique()
+        tables = CaptureTables(*(each.join(kept, on="flow", how="semi") for each in tables))
+    laws = [law for law in loss_laws(tables) if law.direction == chosen.direction]
+    if not laws or not laws[0].losses:
+        raise TcpsfError(
+            f"cannot advise on `{name}`: no loss of data is visible in it, only retransmissions "
+            "that were not necessary",
+            hint="`tcpsf analyze` lists the causes of the retransmissions",
+        )
+    return laws[0]
+
+
+def _checks(chosen: Population, arms: Sequence[Any]) -> list[Check]:
+    """Compare the capture with the replay without a remedy, for each law the first arm."""
+    times = Distribution((chosen.transfers["completion_s"] * 1e9).round().cast(int).to_list())
+    found = []
+    for name, part in CHECKED:
+        captured = stats.quantile_of_one(times, part)
+        values = [arm.sender_percentile(part) for arm in arms]
+        known = [value for value in values if value is not None]
+        if captured is not None:
+            found.append(
+                Check(
+                    name=name,
+                    captured=captured,
+                    replayed=values[0],
+                    over_laws=(min(each.low for each in known), max(each.high for each in known))
+                    if known
+                    else None,
+                )
+            )
+    return found

@@ -1,0 +1,299 @@
+"""Set-ups of a replay: a bounded number of paths and senders that stand for all transfers.
+
+Transfers whose connections have the same kind of sender, the same options, the same segment size and
+about the same round-trip time share a set-up. Each of them keeps its own size.
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from tcpsf.advice.law_variants import LawVariant
+from tcpsf.advice.population import Population
+from tcpsf.advice.remedy_list import COUNTED, RFC_WINDOW, Remedy
+from tcpsf.scenario import Link, Scenario, Tcp, Transfers
+
+MOST_GROUPS = 8
+"""Largest number of combinations of sender, options, segment size and window that are replayed."""
+
+MOST_SETUPS = 48
+"""Largest number of set-ups."""
+
+NEAR = 1.1
+"""Ratio of round-trip times up to which transfers share a set-up, if that makes few enough."""
+
+SPACING_S = 1.0013711
+"""Time in seconds between the starts of transfers. It is no multiple of a tick, so that the phases of
+timers vary."""
+
+BURST_SPACING_S = 20.0271371
+"""The same for losses in bursts, which transfers at the same time would share."""
+
+DRAIN = "600s"
+"""Time for which a run continues to complete its transfers."""
+
+Profile: TypeAlias = Literal["linux-6.18", "rfc"]
+
+LINUX: Profile = "linux-6.18"
+"""Profile of senders with RACK-TLP, and of all receivers."""
+
+
+class Control(NamedTuple):
+    """Congestion control and loss recovery of a sender, with its profile."""
+
+    name: str
+    """First part of the sender's name."""
+    profile: Profile
+    rto_min_s: float | None
+    """Minimum timeout in seconds, if it is not that of the profile."""
+
+    @property
+    def most_window(self) -> int:
+        """Largest initial window in segments."""
+        return COUNTED if self.profile == LINUX else RFC_WINDOW
+
+
+class _Group(NamedTuple):
+    """Properties that all transfers of a set-up have in common."""
+
+    control: Control
+    sack: bool
+    timestamps: bool
+    mss: int
+    window: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaySetup:
+    """A path and a sender, with the transfers for which they stand."""
+
+    control: Control
+    """Sender without framing and window."""
+    sack: bool
+    timestamps: bool
+    mss_bytes: int
+    window: int
+    """Window in segments with which the transfers begin."""
+    rtt_s: float
+    """Round-trip time in seconds: the mean."""
+    sizes: tuple[int, ...]
+    """Bytes of each transfer in ascending order."""
+
+    @property
+    def segments(self) -> float:
+        """Mean number of full-sized segments of a transfer."""
+        return sum(-(-size // self.mss_bytes) for size in self.sizes) / len(self.sizes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        sizes = self.sizes
+        return {
+            "sender": self.control.name,
+            "profile": self.control.profile,
+            "rto_min_s": self.control.rto_min_s,
+            "sack": self.sack,
+            "timestamps": self.timestamps,
+            "mss_bytes": self.mss_bytes,
+            "window_segments": self.window,
+            "rtt_s": self.rtt_s,
+            "transfers": len(sizes),
+            "size_min_bytes": sizes[0],
+            "size_median_bytes": sizes[len(sizes) // 2],
+            "size_max_bytes": sizes[-1],
+        }
+
+
+def setups(found: Population, *, sender: str | None = None) -> tuple[ReplaySetup, ...]:
+    """Return the set-ups of a population, in the order of their numbers of transfers.
+
+    ``sender`` is the control of all senders, instead of the inferred ones.
+    """
+    grouped: defaultdict[_Group, list[tuple[float, int]]] = defaultdict(list)
+    for row in found.transfers.iter_rows(named=True):
+        control = _control(row["kind"], row["sack"], found, sender)
+        # A window above the initial one counts as a power of two of it.
+        doublings = max(0, (row["window"] // found.initial_window).bit_length() - 1)
+        window = min(found.initial_window << doublings, control.most_window)
+        group = _Group(control, row["sack"], row["timestamps"], row["mss"], window)
+        grouped[group].append((row["rtt_s"], row["bytes"]))
+    made = [
+        ReplaySetup(
+            control=group.control,
+            sack=group.sack,
+            timestamps=group.timestamps,
+            mss_bytes=group.mss,
+            window=group.window,
+            rtt_s=sum(rtt for rtt, _ in near) / len(near),
+            sizes=tuple(sorted(size for _, size in near)),
+        )
+        for group, members, most in _shares(_merged(grouped))
+        for near in _by_rtt(members, most)
+    ]
+    return tuple(sorted(made, key=lambda each: -len(each.sizes)))
+
+
+def _control(kind: str, sack: bool, found: Population, sender: str | None) -> Control:
+    """Return the sender that replays one of this kind."""
+    if sender is not None:
+        counts = sender.startswith("linux") or "+rack" in sender
+        return Control(sender, LINUX if counts else "rfc", None if counts else found.rto_min_s)
+    if kind in ("linux", "linux-middle") or (kind == "unknown" and found.tail_probes):
+        return Control("linux", LINUX, None)
+    if not sack:
+        return Control("reno+newreno", "rfc", found.rto_min_s)
+    return Control("reno+fack" if kind == "linux-old" else "reno+sack", "rfc", found.rto_min_s)
+
+
+def _merged(
+    grouped: dict[_Group, list[tuple[float, int]]],
+) -> dict[_Group, list[tuple[float, int]]]:
+    """Join the rarest groups with the one that has the most in common with them."""
+    order = sorted(grouped, key=lambda group: (-len(grouped[group]), group))
+    kept = {group: grouped[group] for group in order[:MOST_GROUPS]}
+    for group in order[MOST_GROUPS:]:
+        nearest = max(
+            kept,
+            key=lambda other: (
+                other.control == group.control,
+                other.sack == group.sack,
+                -abs(other.window - group.window),
+                -abs(other.mss - group.mss),
+            ),
+        )
+        kept[nearest] = kept[nearest] + grouped[group]
+    return kept
+
+
+def _shares(
+    groups: dict[_Group, list[tuple[float, int]]],
+) -> Iterator[tuple[_Group, list[tuple[float, int]], int]]:
+    """Yield each group with the number of set-ups that it may have."""
+    total = sum(map(len, groups.values()))
+    for group, members in groups.items():
+        yield group, members, 1 + (MOST_SETUPS - len(groups)) * len(members) // total
+
+
+def _by_rtt(members: list[tuple[float, int]], most: int) -> list[list[tuple[float, int]]]:
+    """Divide transfers by their round-trip times into at most ``most`` parts."""
+    members = sorted(members)
+    ratio = NEAR
+    while True:
+        parts: list[list[tuple[float, int]]] = []
+        for member in members:
+            if not parts or member[0] > parts[-1][0][0] * ratio:
+                parts.append([])
+            parts[-1].append(member)
+        if len(parts) <= most:
+            return parts
+        ratio **= 1.5
+
+
+def drawn(parts: Sequence[ReplaySetup], transfers: int, seed: int) -> list[tuple[int, ...]]:
+    """Draw the sizes of a run for each set-up: ``transfers`` in all, in proportion to the capture.
+
+    This is systematic sampling (Cochran, Sampling Techniques, chapter 8): equal steps through the
+    ordered list of all transfers, from a random begin.
+    """
+    total = sum(len(part.sizes) for part in parts)
+    begin = random.Random(f"{seed}").random()  # noqa: S311 (no secret)
+    places = [int((number + begin) * total / transfers) for number in range(transfers)]
+    found, before = [], 0
+    for part in parts:
+        first = bisect_left(places, before)
+        after = before + len(part.sizes)
+        last = bisect_left(places, after)
+        sizes = [part.sizes[place - before] for place in places[first:last]]
+        # Consecutive transfers have different sizes, as in the capture.
+        random.Random(f"{seed} {before}").shuffle(sizes)  # noqa: S311
+        found.append(tuple(sizes))
+        before = after
+    return found
+
+
+def scenario(
+    parts: Sequence[ReplaySetup],
+    sizes: Sequence[Sequence[int]],
+    *,
+    law: LawVariant,
+    remedy: Remedy,
+    initial_window: int,
+) -> Scenario:
+    """Return the scenario of a run: a path of its own for each set-up that has transfers.
+
+    Data has the losses of the law. Acknowledgments have none.
+    """
+    bursts = any(loss.kind == "burst" for loss in law.losses)
+    spacing_s = BURST_SPACING_S if bursts else SPACING_S
+    links: list[Link] = []
+    workloads: list[Transfers] = []
+    for number, (part, listed) in enumerate(zip(parts, sizes, strict=True)):
+        if not listed:
+            continue
+        links += _links(number, part, law)
+        workloads.append(
+            Transfers(
+                name=f"setup-{number}",
+                from_=f"server-{number}",
+                to=f"client-{number}",
+                sizes=tuple(listed),
+                spacing=_nanos(spacing_s),
+                sender=remedy.sender(
+                    part.control.name, part.window, initial_window, part.control.most_window
+                ),
+                tcp=_tcp(part),
+            )
+        )
+    longest = max(map(len, sizes))
+    return Scenario(
+        name=f"{remedy.name}, {law.name}",
+        duration=_nanos((longest + 1) * spacing_s),
+        drain=DRAIN,
+        link=tuple(links),
+        workload=tuple(workloads),
+    )
+
+
+def _links(number: int, part: ReplaySetup, law: LawVariant) -> Iterator[Link]:
+    """Yield the links of a set-up: one for each loss, and one back."""
+    half = _nanos(part.rtt_s / 2)
+    nodes = [f"server-{number}", *(f"loss-{number}-{at}" for at in range(1, len(law.losses)))]
+    nodes.append(f"client-{number}")
+    for at, loss in enumerate(law.losses):
+        yield Link(
+            name=f"data-{number}-{at}",
+            from_=nodes[at],
+            to=nodes[at + 1],
+            delay="0s" if at else half,
+            loss=loss,
+        )
+    yield Link(name=f"acks-{number}", from_=nodes[-1], to=nodes[0], delay=half)
+
+
+def _tcp(part: ReplaySetup) -> Tcp:
+    rto_min = part.control.rto_min_s
+    return Tcp(
+        profile=part.control.profile,
+        receiver=LINUX,
+        mss=part.mss_bytes,
+        rtt_initial=_nanos(part.rtt_s),
+        rto_min=None if rto_min is None else _nanos(rto_min),
+        sack=part.sack,
+        timestamps=part.timestamps,
+    )
+
+
+def _nanos(seconds: float) -> str:
+    return f"{round(seconds * 1e9)}ns"
+
+
+def counted(parts: Sequence[ReplaySetup]) -> Counter[str]:
+    """Count the transfers by the sender that replays them."""
+    found: Counter[str] = Counter()
+    for part in parts:
+        found[part.control.name] += len(part.sizes)
+    return found
