@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tcpsf import text
+from tcpsf.capture_law_text import law_lines
+from tcpsf.capture_laws import LossLaws
 from tcpsf.captures import CaptureFacts, CaptureTables
 from tcpsf.distribution import Distribution
 
@@ -60,6 +62,7 @@ class CaptureSummary:
         self._delays: defaultdict[str, Distribution] = defaultdict(Distribution)
         self._total_s: defaultdict[str, float] = defaultdict(float)
         self._worst: list[dict[str, Any]] = []
+        self._laws = LossLaws()
 
     def add(self, batch: CaptureTables) -> None:
         """Add rows."""
@@ -67,6 +70,7 @@ class CaptureSummary:
 
         self._add_flows(batch.flows)
         self._add_episodes(batch.episodes)
+        self._laws.add(batch)
         counted = batch.retransmissions.group_by("cause").agg(
             pl.len(), (pl.col("spurious") != "no").sum().alias("unnecessary")
         )
@@ -115,6 +119,7 @@ class CaptureSummary:
             "retransmitted_bytes": self._retransmitted_bytes,
             "causes": [self._cause(cause) for cause in CAUSES if self._seen(cause)],
             "longest": self._worst,
+            "loss_laws": [law.to_dict() for law in self._laws.laws()],
         }
 
     def _seen(self, cause: str) -> bool:
@@ -161,6 +166,7 @@ def summary_lines(name: str, data: dict[str, Any]) -> Iterator[str]:
     yield from text.table(_cause_rows(causes), left=[0]).splitlines()
     yield ""
     yield from text.table(_longest_rows(data["longest"]), left=[0]).splitlines()
+    yield from law_lines(data["loss_laws"])
 
 
 def _notes(data: dict[str, Any]) -> Iterator[str]:

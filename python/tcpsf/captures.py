@@ -34,6 +34,10 @@ class CaptureTables(NamedTuple):
     """A row for each loss episode: from the loss to the end of its recovery."""
     retransmissions: pl.DataFrame
     """A row for each retransmitted packet, with its cause and the evidence."""
+    transmissions: pl.DataFrame
+    """Counts of first transmissions and of those lost, by connection, block, position and size."""
+    losses: pl.DataFrame
+    """A row for each first transmission that was lost."""
     transfers: pl.DataFrame
     """A row for each transfer, such as one response of a server."""
 
@@ -92,12 +96,20 @@ class CaptureReader:
             more = self._analysis.advance(packets=PACKETS_BETWEEN_CHECKS)
             flows = self._analysis.take_flows()
             episodes, retransmissions = self._analysis.take_episodes()
+            transmissions, losses = self._analysis.take_outcomes()
             transfers = self._analysis.take_transfers()
             # Each batch has its own categories, so that batches could not be concatenated.
             yield CaptureTables(
                 *(
                     pl.DataFrame(table).with_columns(pl.selectors.categorical().cast(pl.String))
-                    for table in (flows, episodes, retransmissions, transfers)
+                    for table in (
+                        flows,
+                        episodes,
+                        retransmissions,
+                        transmissions,
+                        losses,
+                        transfers,
+                    )
                 )
             )
 
@@ -121,11 +133,15 @@ def analyze(path: str | PathLike[str]) -> CaptureResult:
     import polars as pl
 
     reader = CaptureReader(path)
-    flows, episodes, retransmissions, transfers = zip(*reader.batches(), strict=True)
+    flows, episodes, retransmissions, transmissions, losses, transfers = zip(
+        *reader.batches(), strict=True
+    )
     tables = CaptureTables(
         flows=pl.concat(flows).sort("flow", maintain_order=True),
         episodes=pl.concat(episodes).sort("lost_s", maintain_order=True),
         retransmissions=pl.concat(retransmissions).sort("frame"),
+        transmissions=pl.concat(transmissions).sort("flow", maintain_order=True),
+        losses=pl.concat(losses).sort("at_s", maintain_order=True),
         transfers=pl.concat(transfers).sort("start_s", maintain_order=True),
     )
     return CaptureResult(tables=tables, facts=reader.facts())

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use units::Instant;
 
-use crate::flow::{Flow, Transfer};
+use crate::flow::{BlockOf, Flow, LossOf, Transfer};
 use crate::packet::{Content, Other, decode};
 use crate::records::{Ending, Records};
 use crate::sender::Episode;
@@ -69,11 +69,12 @@ pub struct TransferOf {
     pub transfer: Transfer,
 }
 
-/// Rows that have ended and were not taken.
+/// Rows that will not change.
 #[derive(Debug, Default)]
-struct Ended {
-    flows: Vec<Flow>,
+struct Found {
     episodes: Vec<EpisodeOf>,
+    blocks: Vec<BlockOf>,
+    losses: Vec<LossOf>,
     transfers: Vec<TransferOf>,
 }
 
@@ -83,7 +84,8 @@ pub struct Analysis<R> {
     records: Records<R>,
     table: Table,
     counts: Counts,
-    ended: Ended,
+    flows: Vec<Flow>,
+    found: Found,
     is_finished: bool,
 }
 
@@ -91,7 +93,8 @@ impl<R: Read> Analysis<R> {
     /// Begins an analysis.
     pub fn new(records: Records<R>, limits: Limits) -> Self {
         let (table, counts) = (Table::new(limits), Counts::default());
-        Self { records, table, counts, ended: Ended::default(), is_finished: false }
+        let (flows, found) = (Vec::new(), Found::default());
+        Self { records, table, counts, flows, found, is_finished: false }
     }
 
     /// Analyses at most `packets` further packets. Returns whether there may be more.
@@ -107,7 +110,7 @@ impl<R: Read> Analysis<R> {
                 Content::Tcp(packet) => {
                     self.counts.tcp += 1;
                     if let Some(flow) = self.table.take(&packet) {
-                        self.ended.collect(flow, false);
+                        self.found.collect(flow, false);
                     }
                 }
                 Content::Other(other) => self.counts.add(other),
@@ -127,8 +130,8 @@ impl<R: Read> Analysis<R> {
 
     fn collect_ended(&mut self) {
         for mut flow in self.table.take_ended() {
-            self.ended.collect(&mut flow, true);
-            self.ended.flows.push(flow);
+            self.found.collect(&mut flow, true);
+            self.flows.push(flow);
         }
     }
 
@@ -159,32 +162,41 @@ impl<R: Read> Analysis<R> {
 
     /// Connections that have ended since the last call.
     pub fn take_flows(&mut self) -> Vec<Flow> {
-        std::mem::take(&mut self.ended.flows)
+        std::mem::take(&mut self.flows)
     }
 
     /// Episodes that have ended since the last call.
     pub fn take_episodes(&mut self) -> Vec<EpisodeOf> {
-        std::mem::take(&mut self.ended.episodes)
+        std::mem::take(&mut self.found.episodes)
     }
 
     /// Transfers that have ended since the last call.
     pub fn take_transfers(&mut self) -> Vec<TransferOf> {
-        std::mem::take(&mut self.ended.transfers)
+        std::mem::take(&mut self.found.transfers)
+    }
+
+    /// Outcomes of first transmissions since the last call: counts in blocks, and losses.
+    pub fn take_outcomes(&mut self) -> (Vec<BlockOf>, Vec<LossOf>) {
+        (std::mem::take(&mut self.found.blocks), std::mem::take(&mut self.found.losses))
     }
 }
 
-impl Ended {
-    /// Moves the episodes and transfers of a connection that will not change.
+impl Found {
+    /// Moves the rows of a connection that will not change.
     #[inline]
     fn collect(&mut self, flow: &mut Flow, at_end: bool) {
-        let number = flow.number;
         for direction in 0..2 {
             if at_end || flow.has_episodes(direction) {
+                let number = flow.number;
                 let ended = flow.take_episodes(direction, at_end).into_iter();
-                let of = |episode| EpisodeOf { flow: number, direction, episode };
-                self.episodes.extend(ended.map(of));
+                let ended = ended.map(|episode| EpisodeOf { flow: number, direction, episode });
+                self.episodes.extend(ended);
+            }
+            if at_end || flow.has_outcomes(direction) {
+                flow.move_outcomes(direction, &mut self.blocks, &mut self.losses);
             }
             if at_end || flow.has_transfers(direction) {
+                let number = flow.number;
                 let ended = flow.take_transfers(direction, at_end).into_iter();
                 let of = |transfer| TransferOf { flow: number, direction, transfer };
                 self.transfers.extend(ended.map(of));

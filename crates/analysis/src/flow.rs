@@ -1,6 +1,7 @@
 //! A connection in a capture: both directions with their facts, the handshake, and how it closed.
 
 mod facts;
+mod outcomes;
 mod transfer;
 
 use units::{Duration, Instant};
@@ -8,6 +9,7 @@ use wire::SeqNum;
 use wire::tcp::Flags;
 
 pub use self::facts::Facts;
+pub use self::outcomes::{BlockOf, LossOf};
 pub use self::transfer::Transfer;
 use self::transfer::Transfers;
 use crate::kind::SenderKind;
@@ -261,15 +263,14 @@ impl Flow {
             seq: if syn { after(packet.seq) } else { packet.seq },
             len: packet.payload_len.saturating_add(u32::from(fin)),
             payload: packet.payload_len,
+            header: packet.header_len,
             tsval: packet.timestamps.map(|timestamps| timestamps.val),
             tsecr: packet.timestamps.map(|timestamps| timestamps.ecr),
             identification: packet.identification,
         };
         let role = half.sender.on_data(&data, is_tight);
-        if packet.payload_len > 0 {
-            let is_turn = answered_at > half.facts.last_data_at;
-            half.transfers.on_data(packet, role, &half.sender, is_turn);
-        }
+        let is_turn = answered_at > half.facts.last_data_at;
+        half.transfers.on_data(packet, role, &half.sender, is_turn);
         half.facts.note_data(packet, role, half.sender.flight());
     }
 

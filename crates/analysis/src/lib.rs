@@ -18,10 +18,12 @@ mod table;
 mod testing;
 
 pub use self::analysis::{Analysis, Counts, EpisodeOf, TransferOf};
-pub use self::flow::{Closing, Flow, Half, Vantage};
+pub use self::flow::{BlockOf, Closing, Flow, Half, LossOf, Vantage};
 pub use self::input::decompressed;
 pub use self::kind::SenderKind;
 pub use self::records::{Ending, LinkType, MAX_RECORD, NotACapture, Record, Records};
-pub use self::sender::{Cause, Confidence, Episode, Retransmission, Spurious};
+pub use self::sender::{
+    BLOCK, Block, Cause, Cell, Confidence, Count, Episode, Loss, Policing, Retransmission, Spurious,
+};
 pub use self::spread::Spread;
 pub use self::table::{Limits, Unlisted};

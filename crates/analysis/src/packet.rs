@@ -68,6 +68,8 @@ pub struct Packet {
     pub window: u16,
     /// Length of the payload on the wire in bytes.
     pub payload_len: u32,
+    /// Length of the headers of IP and TCP in bytes, with their options.
+    pub header_len: u16,
     /// Timestamps option.
     pub timestamps: Option<Timestamps>,
     /// SACK blocks in their order.
@@ -129,6 +131,8 @@ struct Datagram<'a> {
     identification: u16,
     hops: u8,
     ecn: Ecn,
+    /// Length of the header in bytes, with extensions.
+    header_len: u32,
     payload: &'a [u8],
     /// Length of the payload on the wire in bytes.
     payload_len: u32,
@@ -162,6 +166,7 @@ fn read(record: &Record<'_>) -> Result<Packet, Other> {
         flags: segment.flags(),
         window: segment.window().value(),
         payload_len,
+        header_len: u16::try_from(datagram.header_len + header).unwrap_or(u16::MAX),
         timestamps: None,
         sack: SackBlocks::default(),
         syn: SynOptions::default(),

@@ -10,7 +10,10 @@ mod cause;
 mod classify;
 mod episode;
 mod event;
+mod originals;
+mod outcome;
 mod outstanding;
+mod policer;
 mod timing;
 
 use std::collections::VecDeque;
@@ -22,9 +25,14 @@ pub use self::cause::{Cause, Confidence, Spurious};
 use self::episode::Phase;
 pub use self::episode::{Episode, Retransmission};
 pub(crate) use self::event::{Ack, Data, Effect, Role};
+use self::originals::{Originals, Sizes};
+use self::outcome::Outcomes;
+pub use self::outcome::{BLOCK, Block, Cell, Count, Loss};
 use self::outstanding::{Outstanding, Sent};
+pub use self::policer::Policing;
+use self::policer::{RoundTrips, policing};
 use self::timing::{Timing, Trigger, seq};
-use crate::kind::SenderKind;
+use crate::kind::{Has, SenderKind};
 use crate::spread::Spread;
 
 /// Position of the initial sequence number, so that positions below it are positive.
@@ -43,10 +51,12 @@ pub(crate) struct Sender {
     nxt: u64,
     window: u32,
     mss: u32,
+    is_mss_known: bool,
     /// Largest payload of a packet since all data was last acknowledged. Framing makes segments
     /// smaller than the MSS.
     largest: u32,
     outstanding: Outstanding,
+    originals: Originals,
     timing: Timing,
     duplicates: u32,
     /// Time at which the third duplicate arrived, and at which SACK blocks first exceeded the lost
@@ -81,8 +91,10 @@ impl Sender {
             nxt: ORIGIN,
             window: u32::MAX,
             mss: 536,
+            is_mss_known: false,
             largest: 0,
             outstanding: Outstanding::default(),
+            originals: Originals::default(),
             timing: Timing::new(),
             duplicates: 0,
             third_duplicate_at: None,
@@ -126,6 +138,7 @@ impl Sender {
     /// States the maximum segment size of the connection in bytes.
     pub(crate) fn set_mss(&mut self, mss: u32) {
         self.mss = mss.max(1);
+        self.is_mss_known = true;
     }
 
     pub(crate) fn mss(&self) -> u32 {
@@ -192,7 +205,7 @@ impl Sender {
 
     /// Number of outstanding ranges in memory.
     pub(crate) fn ranges(&self) -> usize {
-        self.outstanding.len() + self.pending.len()
+        self.outstanding.len() + self.pending.len() + self.originals.len()
     }
 
     /// Position of a sequence number near SND.NXT.
@@ -222,7 +235,9 @@ impl Sender {
             && let Some(first) = self.outstanding.limit(limit)
         {
             self.una = self.una.max(first);
+            self.originals.forget(first);
         }
+        self.originals.limit(limit);
         role
     }
 
@@ -233,7 +248,9 @@ impl Sender {
             let (first_frame, last_frame, copies) = (0, 0, 0);
             let gap = Self::sent(data, self.nxt, start);
             self.outstanding.push(Sent { first_frame, last_frame, copies, ..gap });
+            self.originals.push_gap(data.at, self.nxt, start);
         }
+        self.originals.push(data, (start, end), self.sizes(data), self.wait());
         if let Some(episode) = &mut self.episode
             && matches!(episode.phase, Phase::Loss(_))
             && episode.advanced
@@ -277,6 +294,7 @@ impl Sender {
             for sent in self.outstanding.range_mut(start, end).filter(|sent| sent.copies == 0) {
                 (sent.copies, sent.first_frame, sent.last_frame) = (1, data.frame, data.frame);
             }
+            self.originals.fill(data, (start, end), self.sizes(data));
             return Role::Reordered;
         }
         let end_of_old = end.min(self.nxt);
@@ -325,8 +343,39 @@ impl Sender {
             }
             let open = [self.previous.take(), self.episode.take()];
             self.finished.extend(open.into_iter().flatten().map(|episode| *episode));
+            self.originals.finish();
         }
         std::mem::take(&mut self.finished)
+    }
+
+    /// Sizes of the segments of a packet.
+    fn sizes(&self, data: &Data) -> Sizes {
+        Sizes::of(data, self.is_mss_known.then_some(self.mss))
+    }
+
+    /// Time after a transmission in which no timer of the sender can expire.
+    fn wait(&self) -> Duration {
+        match self.timing.pto(self.segments(self.flight()) <= 1) {
+            Some(pto) if self.kind.tail_loss_probes() != Has::No => pto,
+            Some(_) => self.timing.base_rto(),
+            None => timing::REACTION,
+        }
+    }
+
+    /// Outcomes of first transmissions.
+    pub(crate) fn outcomes(&mut self) -> &mut Outcomes {
+        &mut self.originals.outcomes
+    }
+
+    /// Result of the test for a policer, and its rate in bytes per second.
+    pub(crate) fn policing(&self) -> (Policing, Option<f64>) {
+        let (Some(mean), Some(deviation)) =
+            (self.round_trips.mean_s(), self.round_trips.deviation_s())
+        else {
+            return (Policing::Untested, None);
+        };
+        let (first, observations) = self.originals.outcomes.observations();
+        policing(first, observations, RoundTrips { mean, deviation })
     }
 
     /// Segments in a number of bytes, rounded up. One number more may be a FIN, which is no segment

@@ -8,7 +8,7 @@ use units::Instant;
 use wire::tcp::{Ports, Repr};
 use wire::{Checksum, Control, SackBlocks, Segment, SeqNum, SeqRange, Timestamps, ip};
 
-use crate::{Analysis, EpisodeOf, Flow, Limits, Records, TransferOf};
+use crate::{Analysis, Block, EpisodeOf, Flow, Limits, Loss, Records, TransferOf};
 
 /// Ends of the connection in tests: the client opens it, the server sends.
 pub(crate) const CLIENT: ([u8; 4], u16) = ([10, 0, 0, 1], 40_000);
@@ -138,6 +138,16 @@ impl Trace {
         let mut found = analysis.take_transfers();
         found.retain(|each| each.direction == 1);
         found
+    }
+
+    /// Outcomes of the server's first transmissions: blocks, and losses.
+    pub(crate) fn outcomes(&self) -> (Vec<Block>, Vec<Loss>) {
+        let records = Records::new(Cursor::new(self.file())).expect("a capture");
+        let mut analysis = Analysis::new(records, Limits::default());
+        while analysis.advance(1000) {}
+        let (blocks, losses) = analysis.take_outcomes();
+        let blocks = blocks.into_iter().filter(|of| of.direction == 1).map(|of| of.block);
+        (blocks.collect(), losses.iter().map(|of| of.loss).collect())
     }
 
     /// Analyses the capture.

@@ -11,7 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use self::columns::{EpisodeRow, FlowRow, RetransmissionRow, TransferRow};
+use self::columns::{CountRow, EpisodeRow, FlowRow, LossRow, RetransmissionRow, TransferRow};
 use crate::system_error;
 use crate::table::Table;
 
@@ -126,6 +126,15 @@ impl CaptureAnalysis {
             Table::new(EpisodeRow::columns(&episodes))?,
             Table::new(RetransmissionRow::columns(&retransmissions))?,
         ))
+    }
+
+    /// Outcomes of first transmissions since the last call: counts, and losses.
+    fn take_outcomes(&mut self) -> PyResult<(Table, Table)> {
+        let start = self.analysis.counts().first_at.unwrap_or_default();
+        let (blocks, losses) = self.analysis.take_outcomes();
+        let counts: Vec<_> = blocks.iter().flat_map(CountRow::of).collect();
+        let losses: Vec<_> = losses.into_iter().map(|of| LossRow { of, start }).collect();
+        Ok((Table::new(CountRow::columns(&counts))?, Table::new(LossRow::columns(&losses))?))
     }
 }
 

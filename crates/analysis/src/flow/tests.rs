@@ -66,7 +66,10 @@ fn responses_are_transfers() {
     let ms = |one: crate::flow::Transfer| {
         one.acknowledged_at.map(|at| at.since(one.started_at).as_nanos() / 100_000)
     };
-    assert_eq!(found.iter().map(|&one| ms(one)).collect::<Vec<_>>(), [Some(1985), Some(4000), None]);
+    assert_eq!(
+        found.iter().map(|&one| ms(one)).collect::<Vec<_>>(),
+        [Some(1985), Some(4000), None]
+    );
     let again: Vec<_> = found.iter().map(|each| each.retransmitted_packets).collect();
     assert_eq!(again, [0, 1, 0]);
 }

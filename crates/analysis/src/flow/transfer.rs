@@ -46,9 +46,12 @@ pub(crate) struct Transfers {
 }
 
 impl Transfers {
-    /// Takes a packet with payload, after the sender has taken it. `is_turn` says that the other
-    /// end has sent data since the last packet of this direction.
+    /// Takes a packet with data or a FIN, after the sender has taken it. `is_turn` says that the
+    /// other end has sent data since the last data of this direction.
     pub(crate) fn on_data(&mut self, packet: &Packet, role: Role, sender: &Sender, is_turn: bool) {
+        if packet.payload_len == 0 {
+            return;
+        }
         let end = SeqNum::new(packet.seq.value().wrapping_add(packet.payload_len));
         let is_new = role == Role::New && sender.is_alone(packet.payload_len);
         let begins = match &self.current {

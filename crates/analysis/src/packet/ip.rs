@@ -63,6 +63,7 @@ fn version_4(bytes: &[u8], wire_len: u32) -> Result<Datagram<'_>, Other> {
         identification: half(4),
         hops: fixed[8],
         ecn: Ecn::from_bits(fixed[1]),
+        header_len: len,
         payload: payload(bytes, header, payload_len)?,
         payload_len,
     })
@@ -80,14 +81,15 @@ fn version_6(bytes: &[u8], wire_len: u32) -> Result<Datagram<'_>, Other> {
         len => len + 40,
     };
     let start = after_extensions(bytes, fixed[6])?;
-    let payload_len = total.checked_sub(u32::try_from(start).unwrap_or(u32::MAX));
-    let payload_len = payload_len.ok_or(Other::Malformed)?;
+    let header_len = u32::try_from(start).unwrap_or(u32::MAX);
+    let payload_len = total.checked_sub(header_len).ok_or(Other::Malformed)?;
     Ok(Datagram {
         source: address(8),
         destination: address(24),
         identification: 0,
         hops: fixed[7],
         ecn: Ecn::from_bits(fixed[1] >> 4),
+        header_len,
         payload: payload(bytes, start, payload_len)?,
         payload_len,
     })

@@ -108,6 +108,7 @@ impl Sender {
         let rtt = ack.at.since(sent_at);
         self.round_trips.add(rtt);
         self.latest_rtt = Some(rtt);
+        self.originals.note_round_trip(sent_at, rtt);
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
         self.timing.sample(rtt, self.una, self.nxt, now);
     }
@@ -129,6 +130,7 @@ impl Sender {
         if position > self.nxt {
             // The capture does not have this data.
             self.outstanding.clear();
+            self.originals.forget(position);
             (self.una, self.nxt) = (position, position);
         } else if advanced {
             self.outstanding.acknowledge(position, &mut delivered);
@@ -148,6 +150,7 @@ impl Sender {
         self.note_news(advanced, duplicate, &delivered, now);
         self.measure(ack, &delivered, now);
         self.advance_episode(advanced, eifel, tsecr, &delivered, now);
+        self.originals.acknowledge(self.una, self.nxt);
     }
 
     /// Takes the SACK blocks. `before` is SND.UNA before the acknowledgment.
@@ -165,13 +168,17 @@ impl Sender {
 
     /// RFC 2883 §4: a duplicate was received, so a retransmission was not necessary.
     fn refute(&mut self, start: u64, end: u64, before: u64) {
-        if let Some(episode) = &mut self.episode
-            && episode.refute_range(start, end, Spurious::Dsack)
-        {
-            episode.reported += u64::from(end <= before);
-        } else if let Some(episode) = &mut self.previous {
-            episode.refute_range(start, end, Spurious::Dsack);
+        let mut refuted = None;
+        if let Some(episode) = &mut self.episode {
+            refuted = episode.refute_range(start, end, Spurious::Dsack);
+            episode.reported += u64::from(refuted.is_some() && end <= before);
         }
+        if refuted.is_none()
+            && let Some(episode) = &mut self.previous
+        {
+            refuted = episode.refute_range(start, end, Spurious::Dsack);
+        }
+        self.originals.refute(refuted);
     }
 
     fn note_news(&mut self, advanced: bool, duplicate: bool, delivered: &Delivered, now: Instant) {
@@ -220,11 +227,11 @@ impl Sender {
         let hole = self.reported_hole(delivered);
         let Some(episode) = &mut self.episode else { return };
         for &frame in &delivered.early {
-            episode.refute_frame(frame, Spurious::Early);
+            self.originals.refute(episode.refute_frame(frame, Spurious::Early));
         }
         if eifel {
             let at = episode.retransmissions.first().map_or(una, |first| first.position);
-            episode.refute_range(at, una, Spurious::Eifel);
+            self.originals.refute(episode.refute_range(at, una, Spurious::Eifel));
         }
         episode.delay = episode.delay.max(delivered.delay);
         // RFC 5682 §2.1: the timeout was spurious if the second acknowledgment also advances, of
@@ -238,7 +245,7 @@ impl Sender {
                 && episode.is_answered_by_original(delivered.original_at);
         if forward_rto {
             let timeout = episode.retransmissions.last().map_or(0, |last| last.frame);
-            episode.refute_frame(timeout, Spurious::ForwardRto);
+            self.originals.refute(episode.refute_frame(timeout, Spurious::ForwardRto));
         }
         episode.advanced |= advanced;
         if una >= episode.point || undone && episode.phase != Phase::Probe {

@@ -63,6 +63,8 @@ impl Sender {
         let (cause, confidence) = self.verdict(&facts);
         let target = facts.target;
         let is_late = self.episode.is_none() && self.is_late_repair(&facts);
+        let sizes = self.sizes(data);
+        self.originals.count_retransmission(data, sizes);
         let retransmission = Retransmission {
             frame: data.frame,
             at: data.at,
@@ -89,11 +91,17 @@ impl Sender {
             _ => self.record(&facts, retransmission, data.tsval),
         }
         for sent in self.outstanding.range_mut(start, end) {
+            if !sent.sacked {
+                self.originals.repeat(data.frame, (sent.start, sent.end), sizes);
+            }
             sent.copies = sent.copies.saturating_add(1);
             (sent.last_at, sent.last_frame) = (data.at, data.frame);
             if sent.retransmission_tsval.is_none() {
                 sent.retransmission_tsval = data.tsval;
             }
+        }
+        if cause == Cause::PathMtu {
+            self.originals.exclude(start, end);
         }
     }
 

@@ -166,19 +166,29 @@ impl Episode {
         self.only_timers && original_at.is_some_and(|original| original < since)
     }
 
-    /// Marks the retransmission of a packet as unnecessary.
-    pub(crate) fn refute_frame(&mut self, frame: u64, why: Spurious) -> bool {
+    /// Marks the retransmission of a packet as unnecessary, and returns its range.
+    pub(crate) fn refute_frame(&mut self, frame: u64, why: Spurious) -> Option<(u64, u64)> {
         self.refute(why, |each| each.frame == frame)
     }
 
-    /// Marks the latest retransmission of a range as unnecessary.
-    pub(crate) fn refute_range(&mut self, start: u64, end: u64, why: Spurious) -> bool {
+    /// Marks the latest retransmission of a range as unnecessary, and returns its own range.
+    pub(crate) fn refute_range(
+        &mut self,
+        start: u64,
+        end: u64,
+        why: Spurious,
+    ) -> Option<(u64, u64)> {
         self.refute(why, |each| each.position < end && each.position + u64::from(each.len) > start)
     }
 
-    fn refute(&mut self, why: Spurious, is_it: impl Fn(&Retransmission) -> bool) -> bool {
+    fn refute(
+        &mut self,
+        why: Spurious,
+        is_it: impl Fn(&Retransmission) -> bool,
+    ) -> Option<(u64, u64)> {
         let mut latest = self.retransmissions.iter_mut().rev();
-        let found = latest.find(|each| each.spurious == Spurious::No && is_it(each));
-        found.map(|each| each.spurious = why).is_some()
+        let found = latest.find(|each| each.spurious == Spurious::No && is_it(each))?;
+        found.spurious = why;
+        Some((found.position, found.position + u64::from(found.len)))
     }
 }

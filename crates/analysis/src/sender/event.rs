@@ -13,6 +13,8 @@ pub(crate) struct Data {
     pub(crate) len: u32,
     /// Length of the payload in bytes.
     pub(crate) payload: u32,
+    /// Length of the headers of IP and TCP in bytes.
+    pub(crate) header: u16,
     pub(crate) tsval: Option<u32>,
     /// Timestamp of the latest acknowledgment that the sender had received.
     pub(crate) tsecr: Option<u32>,

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use analysis::{
-    Cause, Closing, Confidence, EpisodeOf, Flow, Half, Retransmission, SenderKind, Spurious,
-    TransferOf, Vantage,
+    BlockOf, Cause, Cell, Closing, Confidence, EpisodeOf, Flow, Half, LossOf, Policing,
+    Retransmission, SenderKind, Spurious, TransferOf, Vantage,
 };
 use sim::tables::{Column, Nullable};
 use units::{Duration, Instant};
@@ -41,7 +41,17 @@ impl<'a> FlowRow<'a> {
         columns.extend(Self::counts(rows));
         columns.extend(Self::sizes(rows));
         columns.extend(Self::times(rows));
+        columns.extend(Self::policing(rows));
         columns
+    }
+
+    fn policing(rows: &[Self]) -> Columns {
+        let found: Vec<_> = rows.iter().map(|row| row.half.policing()).collect();
+        let names = Policing::ALL.map(Policing::name);
+        vec![
+            ("policing", named(&found, &names, |(result, _)| result.name())),
+            ("policer_rate_bps", optional_f64s(&found, |(_, rate)| rate.map(|rate| rate * 8.0))),
+        ]
     }
 
     fn connection(rows: &[Self]) -> Columns {
@@ -202,7 +212,8 @@ pub(super) struct TransferRow<'a> {
 impl TransferRow<'_> {
     /// Columns of these rows.
     pub(super) fn columns(rows: &[Self]) -> Columns {
-        let count = |of: fn(&analysis::flow::Transfer) -> u64| u64s(rows, |row| of(&row.of.transfer));
+        let count =
+            |of: fn(&analysis::flow::Transfer) -> u64| u64s(rows, |row| of(&row.of.transfer));
         let since = |row: &Self, at: Instant| seconds(at.since(row.start));
         // From the first transmission at the sender to the acknowledgment there.
         let completion = |row: &Self| {
@@ -269,6 +280,70 @@ impl<'a> RetransmissionRow<'a> {
             ("sacked_above", u32s(rows, |row| row.each.sacked_above)),
             ("forward", u32s(rows, |row| row.each.forward)),
             ("flight", u32s(rows, |row| row.each.flight)),
+        ]
+    }
+}
+
+/// Counts of first transmissions of one class.
+pub(super) struct CountRow<'a> {
+    of: &'a BlockOf,
+    cell: Cell,
+    unknown: u64,
+}
+
+impl<'a> CountRow<'a> {
+    /// Rows of a block. The first one also has the number of segments that belong to no class.
+    pub(super) fn of(of: &'a BlockOf) -> impl Iterator<Item = Self> {
+        let empty = of.block.cells.is_empty().then(Cell::default);
+        let cells = of.block.cells.iter().copied().chain(empty).enumerate();
+        cells.map(move |(index, cell)| {
+            let unknown = if index == 0 { of.block.unknown } else { 0 };
+            Self { of, cell, unknown }
+        })
+    }
+
+    /// Columns of these rows.
+    pub(super) fn columns(rows: &[Self]) -> Columns {
+        let count = |of: fn(&Cell) -> u64| u64s(rows, |row| of(&row.cell));
+        vec![
+            ("flow", u64s(rows, |row| row.of.flow)),
+            ("direction", choice(rows, &DIRECTIONS, |row| row.of.direction)),
+            ("vantage", named(rows, &Vantage::ALL.map(Vantage::name), |row| row.of.vantage.name())),
+            ("block", u64s(rows, |row| row.of.block.number)),
+            ("position", u64s(rows, |row| row.cell.first_position())),
+            ("size_bytes", u32s(rows, |row| row.cell.least_size())),
+            ("packets", count(|cell| cell.followed.packets + cell.last.packets)),
+            ("bytes", count(|cell| cell.followed.bytes + cell.last.bytes)),
+            ("lost", count(|cell| cell.followed.lost + cell.last.lost)),
+            ("last_packets", count(|cell| cell.last.packets)),
+            ("last_bytes", count(|cell| cell.last.bytes)),
+            ("last_lost", count(|cell| cell.last.lost)),
+            ("unknown", u64s(rows, |row| row.unknown)),
+        ]
+    }
+}
+
+/// A first transmission that was lost.
+pub(super) struct LossRow {
+    pub(super) of: LossOf,
+    pub(super) start: Instant,
+}
+
+impl LossRow {
+    /// Columns of these rows.
+    pub(super) fn columns(rows: &[Self]) -> Columns {
+        vec![
+            ("flow", u64s(rows, |row| row.of.flow)),
+            ("direction", choice(rows, &DIRECTIONS, |row| row.of.direction)),
+            ("vantage", named(rows, &Vantage::ALL.map(Vantage::name), |row| row.of.vantage.name())),
+            ("frame", u64s(rows, |row| row.of.loss.frame)),
+            ("at_s", f64s(rows, |row| seconds(row.of.loss.at.since(row.start)))),
+            ("number", u64s(rows, |row| row.of.loss.number)),
+            ("size_bytes", u32s(rows, |row| row.of.loss.size)),
+            ("run", u32s(rows, |row| row.of.loss.run)),
+            ("last", u32s(rows, |row| u32::from(!row.of.loss.is_followed))),
+            ("passed_bytes", u64s(rows, |row| row.of.loss.passed_bytes)),
+            ("rtt_s", optional_f64s(rows, |row| row.of.loss.round_trip.map(seconds))),
         ]
     }
 }

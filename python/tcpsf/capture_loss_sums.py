@@ -1,0 +1,181 @@
+"""Sums over the first transmissions of a capture, from which the loss law is fitted.
+
+Rows are added batch by batch. Memory depends on the connections that are alive, and not on the
+length of the capture. Sums of products over clusters (connections, and blocks of 256 segments)
+are kept instead of the clusters themselves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tcpsf.capture_loss_fit import Clusters, Numbers
+from tcpsf.captures import CaptureTables
+from tcpsf.distribution import Distribution
+
+if TYPE_CHECKING:
+    import polars as pl
+
+CLASSES = {0: 0} | {
+    (8 + eighth) << octave: 1 + 8 * octave + eighth for octave in range(29) for eighth in range(8)
+}
+"""Smallest sizes of the classes in bytes, and the numbers of the classes."""
+
+WIDTH = len(CLASSES)
+
+ALL = np.arange(WIDTH)
+
+
+class ClusterSums:
+    """Sums of products over clusters of one kind, for all classes of sizes."""
+
+    def __init__(self) -> None:
+        self._losses = np.zeros((WIDTH, WIDTH))
+        self._mixed = np.zeros((WIDTH, WIDTH))
+        self._packets = np.zeros((WIDTH, WIDTH))
+        self._count = 0
+        self._lossy = 0
+
+    def add(self, classes: Numbers, losses: Numbers, packets: Numbers) -> None:
+        """Add clusters, a row each, with a column for each of ``classes``."""
+        where = np.ix_(classes, classes)
+        self._losses[where] += losses.T @ losses
+        self._mixed[where] += losses.T @ packets
+        self._packets[where] += packets.T @ packets
+        self._count += int(packets.any(axis=1).sum())
+        self._lossy += int(losses.any(axis=1).sum())
+
+    def clusters(self, used: Any) -> Clusters:
+        """Return the sums for some of the classes."""
+        where = np.ix_(used, used)
+        return Clusters(
+            losses=self._losses[where],
+            mixed=self._mixed[where],
+            packets=self._packets[where],
+            count=self._count,
+            lossy=self._lossy,
+        )
+
+
+class LossSums:
+    """Sums over the first transmissions of one direction."""
+
+    def __init__(self, direction: str) -> None:
+        self.direction = direction
+        self.packets = np.zeros(WIDTH)
+        self.bytes = np.zeros(WIDTH)
+        self.losses = np.zeros(WIDTH)
+        self.by_block = ClusterSums()
+        self.by_connection = ClusterSums()
+        self.positions: Counter[int] = Counter()
+        """First transmissions by the first position of their class."""
+        self.lost_positions: Counter[int] = Counter()
+        self.excluded = 0
+        self.connections = 0
+        self.runs: Counter[int] = Counter()
+        """Losses by their position in a run."""
+        self.ended_runs = 0
+        """Runs at the end of a connection, which no segment follows."""
+        self.expected_pairs = 0.0
+        """Expected pairs of consecutive losses, if losses were independent within connections."""
+        self.policing: Counter[str] = Counter()
+        self.policer_rates = Distribution()
+        self._open: dict[int, Numbers] = {}
+        """Sums of connections that are alive and have had a block or a loss."""
+
+    def add(self, batch: CaptureTables) -> None:
+        """Add rows."""
+        import polars as pl
+
+        counts = batch.transmissions.filter(direction=self.direction)
+        losses = batch.losses.filter(direction=self.direction)
+        flows = batch.flows.filter(
+            pl.col("direction") == self.direction, pl.col("data_packets") > 0
+        )
+        lost_last = dict(losses.group_by("flow").agg(pl.col("number").max() + 1).iter_rows())
+        ended = set(flows["flow"])
+        if not counts.is_empty():
+            self._add_counts(_visible(counts), lost_last, ended)
+        for flow, last in lost_last.items():
+            self._living(flow)[2, 1] = last
+        for flow in ended & self._open.keys():
+            lost, sent, (segments, last, *_) = self._open.pop(flow)
+            self._add_connections(
+                ALL, lost[None], sent[None], np.array([segments]), np.array([last])
+            )
+        seen = losses.filter((pl.col("vantage") == "sender") | (pl.col("last") == 0))
+        self.runs.update(seen["run"].to_list())
+        self.connections += flows.height
+        self.policing.update(flows["policing"])
+        rates = flows.filter(flows["policing"] == "found")["policer_rate_bps"]
+        self.policer_rates.update(Distribution(rates.round().cast(int).to_list()))
+
+    def _living(self, flow: int) -> Numbers:
+        """Return losses, first transmissions, and the numbers of segments and of the last loss."""
+        return self._open.setdefault(flow, np.zeros((3, WIDTH)))
+
+    def _add_counts(self, counts: pl.DataFrame, lost_last: dict[int, int], ended: set[int]) -> None:
+        """Add counts by size and position, those of blocks, and those of connections."""
+        import polars as pl
+
+        classes = counts["size_bytes"].replace_strict(CLASSES, return_dtype=pl.UInt32).to_numpy()
+        self.excluded += int(counts["excluded"].sum())
+        for column, sums in (
+            ("packets", self.packets),
+            ("bytes", self.bytes),
+            ("lost", self.losses),
+        ):
+            np.add.at(sums, classes, counts[column].to_numpy().astype(float))
+        by_position = counts.group_by("position").agg(pl.col("packets", "lost").sum())
+        for position, packets, lost in by_position.iter_rows():
+            self.positions[position] += packets
+            self.lost_positions[position] += lost
+        blocks = counts.select(pl.struct("flow", "block").rank("dense") - 1).to_series().to_numpy()
+        self.by_block.add(*_matrices(counts, blocks, classes))
+        flows, rows = np.unique(counts["flow"].to_numpy(), return_inverse=True)
+        used, lost, sent = _matrices(counts, rows, classes)
+        segments = np.bincount(rows, counts["segments"].to_numpy())
+        whole = np.array([flow in ended and flow not in self._open for flow in flows.tolist()])
+        for row in np.flatnonzero(~whole).tolist():
+            living = self._living(int(flows[row]))
+            living[0, used] += lost[row]
+            living[1, used] += sent[row]
+            living[2, 0] += segments[row]
+        last = np.array([lost_last.pop(flow, 0) for flow in flows[whole].tolist()])
+        self._add_connections(used, lost[whole], sent[whole], segments[whole], last)
+
+    def _add_connections(
+        self, classes: Any, losses: Numbers, packets: Numbers, segments: Numbers, last: Any
+    ) -> None:
+        """Add connections that have ended. ``last`` is the number of the last loss, from 1."""
+        self.by_connection.add(classes, losses, packets)
+        lost, sent = losses.sum(axis=1), packets.sum(axis=1)
+        self.expected_pairs += float((lost * (lost - 1.0) / np.maximum(sent, 1.0)).sum())
+        self.ended_runs += int(((segments == last) & (segments > 0.0)).sum())
+
+
+def _visible(counts: pl.DataFrame) -> pl.DataFrame:
+    """Keep what the capture can show: at the sender all, elsewhere what later data followed."""
+    import polars as pl
+
+    elsewhere = pl.col("vantage") != "sender"
+    names = ("packets", "bytes", "lost")
+    hidden = {name: pl.when(elsewhere).then(f"last_{name}").otherwise(0) for name in names}
+    return counts.with_columns(
+        segments=pl.col("packets") + pl.col("unknown"),
+        excluded=hidden["packets"] + pl.col("unknown"),
+        **{name: pl.col(name) - hidden[name] for name in names},
+    )
+
+
+def _matrices(counts: pl.DataFrame, rows: Any, classes: Any) -> tuple[Any, Numbers, Numbers]:
+    """Return the classes in use, and losses and packets with a row for each cluster."""
+    used, columns = np.unique(classes, return_inverse=True)
+    shape = (int(rows.max()) + 1, len(used))
+    lost, sent = np.zeros(shape), np.zeros(shape)
+    np.add.at(lost, (rows, columns), counts["lost"].to_numpy().astype(float))
+    np.add.at(sent, (rows, columns), counts["packets"].to_numpy().astype(float))
+    return used, lost, sent
