@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tcpsf import text
-from tcpsf.advice.replay import BYTES, PACKETS, PERCENTILES
+from tcpsf.advice.replay import BYTES, MEAN, PACKETS, PERCENTILES
 from tcpsf.advice.setups import counted
 from tcpsf.advice.verdicts import P99, RemedyResult, ReplayedMeasure
 
@@ -36,7 +36,7 @@ def advice_lines(found: Advice) -> Iterator[str]:
     """Yield the lines of the text."""
     yield " ".join(paragraph(found))
     yield ""
-    yield from text.table(table_rows(found), left=[0, 8]).splitlines()
+    yield from text.table(table_rows(found), left=[0, 9]).splitlines()
     yield ""
     yield from legend(found)
     yield ""
@@ -146,7 +146,7 @@ def _milliseconds(found: ReplayedMeasure) -> str:
 def table_rows(found: Advice) -> list[list[str]]:
     """Return the table: a row for each remedy."""
     heads = ["remedy", *(f"{measure.title} ms" for measure in PERCENTILES)]
-    rows = [[*heads, "p99 %", "packets %", "bytes %", "verdict"]]
+    rows = [[*heads, "p99 %", "mean %", "packets %", "bytes %", "verdict"]]
     rows.extend(
         [
             each.remedy.name,
@@ -161,15 +161,18 @@ def table_rows(found: Advice) -> list[list[str]]:
 
 def _changes(each: RemedyResult) -> Iterator[str]:
     """Yield the cells with changes in percent."""
-    for measure in (P99, PACKETS, BYTES):
+    for measure in (P99, MEAN, PACKETS, BYTES):
         entry = each.measures[measure.key]
         if entry.percent is None:
             yield text.NOTHING if each.verdict else ""
             continue
-        digits = 0 if abs(entry.percent.value) >= 10 else 1
-        sign = "+" if entry.percent.value > 0 else ""
-        mark = "*" if entry.is_significant else ""
-        yield f"{sign}{text.estimate(entry.percent, digits)}{mark}"
+        value = entry.percent.value
+        digits = 0 if abs(value) >= 10 else 1
+        shown = (
+            text.estimate(entry.percent, digits) if measure is P99 else text.plain(value, digits)
+        )
+        sign = "+" if value > 0 and shown.strip("0.") else ""
+        yield f"{sign}{shown}{'*' if entry.is_significant else ''}"
 
 
 def legend(found: Advice) -> Iterator[str]:
@@ -203,7 +206,10 @@ def assumptions(found: Advice) -> Iterator[str]:
     yield "Each transfer is one write, on a connection whose round-trip time is known."
     yield "The losses of all connections follow one law. Acknowledgments and requests are not lost."
     if law.bursty:
-        yield "A burst lasts for a number of packets, not for a time, and does not depend on sizes."
+        yield (
+            "A burst has a number of packets that does not depend on their sizes, and ends within a "
+            "round trip."
+        )
     if not law.is_expressible:
         yield "The loss law of the capture is only approximated: its bursts and its sizes together."
     for reason, count in population.left_out.items():

@@ -190,7 +190,7 @@ def _initial_window(rows: pl.DataFrame) -> int:
     limited = first.filter(first["first_segments"] < first["segments"])["first_segments"]
     if limited.len():
         return int(limited.quantile(0.9, "higher") or 1)
-    return max(10, *first["first_segments"].to_list())
+    return int(max(10, *first["first_segments"].to_list()))
 
 
 def _kept(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:

@@ -31,8 +31,12 @@ SPACING_S = 1.0013711
 """Time in seconds between the starts of transfers. It is no multiple of a tick, so that the phases of
 timers vary."""
 
-BURST_SPACING_S = 20.0271371
-"""The same for losses in bursts, which transfers at the same time would share."""
+BURST_SPACING = 0.2513711
+"""The same for losses in bursts, in round-trip times of the set-up. The transfers of a set-up share the
+state of the link, so that a burst has ended when a lost packet is repaired a round trip later."""
+
+RATE = "10Gb/s"
+"""Rate of all links. Packets that leave together do not arrive at the same instant, as in a network."""
 
 DRAIN = "600s"
 """Time for which a run continues to complete its transfers."""
@@ -228,12 +232,14 @@ def scenario(
     Data has the losses of the law. Acknowledgments have none.
     """
     bursts = any(loss.kind == "burst" for loss in law.losses)
-    spacing_s = BURST_SPACING_S if bursts else SPACING_S
+    longest_s = 0.0
     links: list[Link] = []
     workloads: list[Transfers] = []
     for number, (part, listed) in enumerate(zip(parts, sizes, strict=True)):
         if not listed:
             continue
+        spacing_s = part.rtt_s * BURST_SPACING if bursts else SPACING_S
+        longest_s = max(longest_s, (len(listed) + 1) * spacing_s)
         links += _links(number, part, law)
         workloads.append(
             Transfers(
@@ -248,10 +254,9 @@ def scenario(
                 tcp=_tcp(part),
             )
         )
-    longest = max(map(len, sizes))
     return Scenario(
         name=f"{remedy.name}, {law.name}",
-        duration=_nanos((longest + 1) * spacing_s),
+        duration=_nanos(longest_s),
         drain=DRAIN,
         link=tuple(links),
         workload=tuple(workloads),
@@ -268,10 +273,11 @@ def _links(number: int, part: ReplaySetup, law: LawVariant) -> Iterator[Link]:
             name=f"data-{number}-{at}",
             from_=nodes[at],
             to=nodes[at + 1],
+            rate=RATE,
             delay="0s" if at else half,
             loss=loss,
         )
-    yield Link(name=f"acks-{number}", from_=nodes[-1], to=nodes[0], delay=half)
+    yield Link(name=f"acks-{number}", from_=nodes[-1], to=nodes[0], rate=RATE, delay=half)
 
 
 def _tcp(part: ReplaySetup) -> Tcp:

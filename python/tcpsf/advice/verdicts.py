@@ -4,10 +4,10 @@ Each measure of time of each remedy is compared with the sender as it is, over p
 fitted loss law. P-values are adjusted for all of these comparisons (Holm 1979). The comparison of p99
 is repeated for each end of the intervals of the law.
 
-- `helps`: p99 decreases significantly, by `WORTH` at least, the mean does not increase significantly,
-  and p99 decreases at each end of the law as well (its 95 % interval is below zero).
 - `hurts`: p99 or the mean increases significantly, by `HARM` percent at least, and one of them
   increases at each end of the law as well (its 95 % interval is above zero).
+- `helps`: p95, p99 or p99.9 decreases significantly, by `WORTH` percent at least, and decreases at
+  each end of the law as well (its interval is below zero). The mean and p99 do not increase as above.
 - `no effect`: the interval of the change of p99 is within ± `WORTH`, for the law and at its ends.
 - `not enough evidence`: otherwise, or if the capture has too few losses for intervals of the law.
 """
@@ -29,12 +29,12 @@ from tcpsf.stats import Estimate
 Verdict: TypeAlias = Literal["helps", "hurts", "no effect", "not enough evidence"]
 
 WORTH = 5.0
-"""Decrease of p99 in percent from which a remedy is worth its cost."""
+"""Decrease of a percentile in percent from which a remedy is worth its cost."""
 
 HARM = 1.0
 """Increase of the mean or of p99 in percent from which a remedy is harmful."""
 
-P99 = next(measure for measure, part in PERCENTILES.items() if part == 0.99)
+P95, P99, P999 = (measure for measure, part in PERCENTILES.items() if part > 0.5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +67,11 @@ class ReplayedMeasure:
         """Return whether the measure increases significantly, by ``least`` percent or more."""
         percent = self.percent
         return self.is_significant and percent is not None and percent.value >= least
+
+    def decreases(self, least: float) -> bool:
+        """Return whether the measure decreases significantly, by ``least`` percent or more."""
+        percent = self.percent
+        return self.is_significant and percent is not None and percent.value <= -least
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -162,11 +167,19 @@ def _verdict(measures: dict[str, ReplayedMeasure], *, enough: bool) -> tuple[Ver
     for each in (p99, mean):
         if each.increases(HARM):
             return _harm(each, p99, mean)
-    if p99.is_significant and p99.percent.value <= -WORTH:
-        against = next(_not_below(p99.changes, 0.0), None)
-        if against is None:
-            return "helps", "p99 decreases with the loss law and at each end of its intervals"
-        return "not enough evidence", f"p99 does not decrease for the {against} of the loss law"
+    against = None
+    for each in (p99, measures[P95.key], measures[P999.key]):
+        if each.decreases(WORTH):
+            against = next(_not_below(each.changes, 0.0), None)
+            title = each.measure.title
+            if against is None:
+                return (
+                    "helps",
+                    f"{title} decreases with the loss law and at each end of its intervals",
+                )
+            against = f"{title} decreases with the fitted law, but not for the {against}"
+    if against is not None:
+        return "not enough evidence", against
     wide = next(_not_below(p99.changes, WORTH), None) or next(_not_above(p99.changes, -WORTH), None)
     if wide is None:
         return "no effect", f"p99 changes by less than {WORTH:g} %"
@@ -199,7 +212,8 @@ def best(found: Sequence[RemedyResult]) -> RemedyResult | None:
     """Return the remedy to recommend; ``None`` if none helps.
 
     It is the one with the fewest bytes among those that help about as much as the one with the
-    lowest p99: their p99 is within the interval of the latter, or within `WORTH` percent.
+    lowest p99: their p99 is within the interval of the latter, or within `WORTH` percent. Among
+    several with as many bytes it is the one with the lowest mean.
     """
     helping = [each for each in found if each.verdict == "helps"]
     if not helping:
@@ -212,4 +226,10 @@ def best(found: Sequence[RemedyResult]) -> RemedyResult | None:
     lowest = value(min(helping, key=lambda each: value(each, P99).value), P99)
     limit = max(lowest.high, lowest.value * (1.0 + WORTH / 100.0))
     near = [each for each in helping if value(each, P99).value <= limit]
-    return min(near, key=lambda each: value(each, BYTES).value)
+
+    def cost(each: RemedyResult) -> tuple[float, float]:
+        # Differences of less than a thousandth are those of the retransmissions.
+        added = each.measures[BYTES.key].percent
+        return round(added.value if added else 0.0, 1), value(each, MEAN).value
+
+    return min(near, key=cost)
