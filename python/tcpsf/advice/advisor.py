@@ -17,7 +17,7 @@ from tcpsf.advice.population import Direction, Population, population
 from tcpsf.advice.remedy_list import NONE, REMEDIES, Remedy
 from tcpsf.advice.replay import ReplayPlan
 from tcpsf.advice.setups import ReplaySetup, setups
-from tcpsf.advice.verdicts import RemedyResult, best, results
+from tcpsf.advice.verdicts import RemedyResult, best, hull, results
 from tcpsf.capture_law import LossLaw
 from tcpsf.capture_laws import loss_laws
 from tcpsf.captures import CaptureResult, CaptureTables, analyze
@@ -214,16 +214,13 @@ def _checks(chosen: Population, arms: Sequence[Any]) -> list[Check]:
     for name, part in CHECKED:
         captured = stats.quantile_of_one(times, part)
         values = [arm.sender_percentile(part) for arm in arms]
-        known = [value for value in values if value is not None]
         if captured is not None:
             found.append(
                 Check(
                     name=name,
                     captured=captured,
                     replayed=values[0],
-                    over_laws=(min(each.low for each in known), max(each.high for each in known))
-                    if known
-                    else None,
+                    over_laws=hull(values),
                 )
             )
     return found

@@ -61,14 +61,30 @@ def _ends(
         yield "lowest loss", _losses(law, low, exponent, run)
         yield "highest loss", _losses(law, high, exponent, run)
     if run is None:
-        low, high = law.exponent_interval or (0.0, 1.0)
-        yield "lowest exponent", _losses(law, law.loss, low, run)
-        yield "highest exponent", _losses(law, law.loss, high, run)
+        for name, end in zip(
+            ("lowest", "highest"), law.exponent_interval or (0.0, 1.0), strict=True
+        ):
+            bytewise = min(max(end, 0.0), 1.0)
+            yield f"{name} exponent", _losses(law, _refitted(law, bytewise), bytewise, run)
     if law.mean_run_interval is not None:
         shortest, longest = law.mean_run_interval
         for name, end in (("shortest runs", shortest), ("longest runs", longest)):
             if end > law.independent_run * LONGER or run is not None:
                 yield name, _losses(law, law.loss, exponent, min(end, LONGEST_RUN))
+
+
+def _refitted(law: LossLaw, exponent: float) -> float:
+    """Return the loss at the reference size with which another exponent gives as many losses."""
+    lost = sum(each.lost for each in law.sizes)
+    low, high = 0.0, MOST_LOSS
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        expected = sum(
+            each.packets * size_loss(middle, each.bytes / law.reference_size, exponent)
+            for each in law.sizes
+        )
+        low, high = (middle, high) if expected < lost else (low, middle)
+    return high if lost else law.loss
 
 
 def _losses(

@@ -14,6 +14,7 @@ is repeated for each end of the intervals of the law.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -139,13 +140,10 @@ def _measure(
 ) -> ReplayedMeasure:
     differences = [each[0].difference(each[at], measure) if at else None for each in arms]
     values = [each[at].value(measure) for each in arms]
-    known = [value for value in values if value is not None]
     return ReplayedMeasure(
         measure=measure,
         value=values[0],
-        over_laws=(min(value.low for value in known), max(value.high for value in known))
-        if known
-        else None,
+        over_laws=hull(values),
         difference=differences[0],
         adjusted_p=adjusted_p,
         changes={
@@ -155,6 +153,15 @@ def _measure(
         if at
         else {},
     )
+
+
+def hull(values: Sequence[Estimate | None]) -> Ends | None:
+    """Return the interval that contains those of all values; ``None`` if it is unknown."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    ends = min(value.low for value in known), max(value.high for value in known)
+    return ends if all(map(math.isfinite, ends)) else None
 
 
 def _verdict(measures: dict[str, ReplayedMeasure], *, enough: bool) -> tuple[Verdict, str]:
