@@ -80,7 +80,7 @@ impl Trace {
         });
     }
 
-    /// A request of the client: `len` bytes from `start`, with an acknowledgment of the server's data.
+    /// A request of the client: `len` bytes from `start`. It acknowledges `ack` bytes.
     pub(crate) fn request(&mut self, at: f64, start: u32, len: u32, ack: u32) {
         self.client(at, |segment| {
             segment.seq = SeqNum::new(CLIENT_ISN.wrapping_add(1 + start));

@@ -5,7 +5,8 @@
 'remedy'
 """
 
-from tcpsf.advice.advisor import Advice, advise, advise_on
+from tcpsf.advice.advice_result import Advice
+from tcpsf.advice.advisor import advise, advise_on
 from tcpsf.advice.remedy_list import REMEDIES, Remedy, remedy
 
 __all__ = ["REMEDIES", "Advice", "Remedy", "advise", "advise_on", "remedy"]

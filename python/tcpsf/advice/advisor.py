@@ -7,17 +7,17 @@ times, segment sizes, windows and kinds of sender, without a remedy and with eac
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
-from tcpsf import __version__, stats
-from tcpsf.advice.law_variants import LawVariant, variants
+from tcpsf import stats
+from tcpsf.advice.advice_result import Advice, Check
+from tcpsf.advice.law_variants import variants
 from tcpsf.advice.population import Direction, Population, population
 from tcpsf.advice.remedy_list import NONE, REMEDIES, Remedy
 from tcpsf.advice.replay import ReplayPlan
-from tcpsf.advice.setups import ReplaySetup, setups
-from tcpsf.advice.verdicts import RemedyResult, best, hull, results
+from tcpsf.advice.setups import setups
+from tcpsf.advice.verdicts import hull, results
 from tcpsf.capture_law import LossLaw
 from tcpsf.capture_laws import loss_laws
 from tcpsf.captures import CaptureResult, CaptureTables, analyze
@@ -30,87 +30,6 @@ RUNS = 20
 
 CHECKED = (("median", 0.5), ("p95", 0.95), ("p99", 0.99))
 """Percentiles in which the replay of the present sender is compared with the capture."""
-
-AGREES = 0.1
-"""Relative difference between the capture and the replay up to which they agree in any case."""
-
-Answer: TypeAlias = Literal["remedy", "no remedy", "not enough evidence"]
-"""The advice in short."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """A percentile of the capture beside that of the replay without a remedy.
-
-    Both are times from the first packet to the acknowledgment of all data, at the sender.
-    """
-
-    name: str
-    captured: stats.Estimate
-    replayed: stats.Estimate | None
-    over_laws: tuple[float, float] | None
-    """Interval over the loss laws."""
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the intervals overlap, each wider by `AGREES`."""
-        if self.over_laws is None:
-            return False
-        low, high = self.over_laws
-        return self.captured.low <= high * (1 + AGREES) and low <= self.captured.high * (1 + AGREES)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Advice:
-    """Result of `advise`. ``str(advice)`` is the text that `tcpsf advise` prints."""
-
-    name: str
-    """Name of the capture."""
-    population: Population
-    """The transfers that were replayed."""
-    law: LossLaw
-    """Losses of their direction."""
-    laws: tuple[LawVariant, ...]
-    """The loss laws of the replay, the fitted one first."""
-    setups: tuple[ReplaySetup, ...]
-    """Set-ups that stand for the transfers."""
-    seeds: tuple[int, ...]
-    """Random seeds, each for one run of each remedy and law."""
-    transfers: int
-    """Transfers of a run."""
-    results: tuple[RemedyResult, ...]
-    """Remedies with their measures and verdicts; the sender as it is comes first."""
-    checks: tuple[Check, ...]
-    """Comparison of the replay with the capture."""
-    unfinished: int
-    """Transfers that were not complete at the end of a run."""
-
-    @property
-    def recommended(self) -> RemedyResult | None:
-        """The remedy to recommend, if any helps."""
-        return best(self.results)
-
-    @property
-    def answer(self) -> Answer:
-        """The advice in short."""
-        if self.recommended is not None:
-            return "remedy"
-        verdicts = {each.verdict for each in self.results[1:]}
-        return "not enough evidence" if "not enough evidence" in verdicts else "no remedy"
-
-    def __repr__(self) -> str:
-        return f"<Advice on {self.name!r}: {self.answer}>"
-
-    def __str__(self) -> str:
-        from tcpsf.advice.advice_text import advice_lines
-
-        return "\n".join(advice_lines(self))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the advice as plain data, as `tcpsf advise --json` prints it."""
-        from tcpsf.advice.advice_text import as_json
-
-        return {"version": __version__, **as_json(self)}
 
 
 def advise(
@@ -161,7 +80,7 @@ def advise_on(
     workers: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Advice:
-    """Replay the transfers of a capture that has been analysed. The arguments are those of `advise`."""
+    """Replay the transfers of an analysed capture. The arguments are those of `advise`."""
     checked_seed(seed + runs - 1)
     listed = (NONE, *remedies)
     for at, each in enumerate(listed):

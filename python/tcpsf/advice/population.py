@@ -19,7 +19,7 @@ Direction: TypeAlias = Literal["originator", "responder"]
 """End of a connection that sends the data: the one that opened it, or the other."""
 
 MOST_SEGMENTS = 1000
-"""Longest transfer that is replayed, in segments. Remedies for the tail do not change longer ones."""
+"""Longest transfer that is replayed, in segments. Remedies for the tail hardly change others."""
 
 FEWEST = 20
 """Smallest number of transfers that are replayed."""
@@ -220,7 +220,7 @@ def _has_probes(events: pl.DataFrame, episodes: pl.DataFrame) -> bool:
 
 
 def _rto_min_s(events: pl.DataFrame) -> float:
-    """Estimate the minimum timeout in seconds: the shortest wait for a timer that did not back off."""
+    """Estimate the minimum timeout in seconds: the shortest wait for a timer without back-off."""
     waits = events.filter(
         events["kind"].is_in(["other", "unknown", "linux-old"])
         & (events["cause"] == "timeout")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tcpsf.errors import TcpsfError
 
 COUNTED = 64
-"""Largest initial window in segments of a sender that counts packets, and largest `n` of framing."""
+"""Largest initial window of a sender that counts packets, and `n` of framing, in segments."""
 
 RFC_WINDOW = 10
 """Largest initial window in segments of other senders (RFC 6928)."""
@@ -23,7 +23,7 @@ class Remedy:
     name: str
     """Name in results. It is the part of the sender's name that changes."""
     framing: str | None = None
-    """Framing and additions of the sender; ``{n}`` and ``{min}`` are parameters of Smart Framing."""
+    """Framing of the sender; ``{n}`` and ``{min}`` are parameters of Smart Framing."""
     window_factor: int = 1
     """Factor by which the initial window grows."""
     window: int | None = None

@@ -28,15 +28,20 @@ NEAR = 1.1
 """Ratio of round-trip times up to which transfers share a set-up, if that makes few enough."""
 
 SPACING_S = 1.0013711
-"""Time in seconds between the starts of transfers. It is no multiple of a tick, so that the phases of
-timers vary."""
+"""Time in seconds between the starts of transfers.
+
+It is no multiple of a tick, so that the phases of timers vary.
+"""
 
 BURST_SPACING = 0.2513711
-"""The same for losses in bursts, in round-trip times of the set-up. The transfers of a set-up share the
-state of the link, so that a burst has ended when a lost packet is repaired a round trip later."""
+"""Time between the starts of transfers for losses in bursts, in round-trip times of the set-up.
+
+The transfers of a set-up share the state of the link. A burst has therefore ended when a lost packet
+is repaired a round trip later.
+"""
 
 RATE = "10Gb/s"
-"""Rate of all links. Packets that leave together do not arrive at the same instant, as in a network."""
+"""Rate of all links, so that packets that leave together do not arrive at the same instant."""
 
 DRAIN = "600s"
 """Time for which a run continues to complete its transfers."""

@@ -2,8 +2,8 @@
 //! on a connection with several.
 //!
 //! A transfer begins with data while nothing is outstanding, if the other end has sent data before
-//! or if no acknowledgment triggered the packet. The sender then had nothing to send before. It ends
-//! when the next one begins.
+//! or if no acknowledgment triggered the packet. The sender then had nothing to send before. The
+//! transfer ends when the next one begins.
 
 use units::{Duration, Instant};
 use wire::SeqNum;

@@ -325,8 +325,8 @@ fn parse_windows(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
     Ok(())
 }
 
-/// Largest initial window in segments: that of RFC 6928, or for a sender that counts packets the one
-/// that fills Linux's first window of 64 kB (route option `initcwnd`).
+/// Largest initial window in segments: that of RFC 6928. For a sender that counts packets it is a
+/// value of Linux's route option `initcwnd` beyond those in use.
 fn most_initial_window(policy: &SenderPolicy) -> u8 {
     if policy.rack().is_some() { 64 } else { 10 }
 }

@@ -1,18 +1,18 @@
-"""Text and plain data of an advice: a paragraph, a table, and the assumptions."""
+"""Result of an advice, as text and plain data: a paragraph, a table, and the assumptions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, TypeAlias
 
-from tcpsf import text
+from tcpsf import __version__, stats, text
+from tcpsf.advice.law_variants import LawVariant
+from tcpsf.advice.population import Population
 from tcpsf.advice.replay import BYTES, MEAN, PACKETS, PERCENTILES
-from tcpsf.advice.setups import counted
-from tcpsf.advice.verdicts import P99, RemedyResult, ReplayedMeasure
-
-if TYPE_CHECKING:
-    from tcpsf.advice.advisor import Advice
+from tcpsf.advice.setups import ReplaySetup, counted
+from tcpsf.advice.verdicts import P99, RemedyResult, ReplayedMeasure, best
+from tcpsf.capture_law import LossLaw
 
 DEPENDENCE = {
     "packet": "the same for packets of any size",
@@ -22,6 +22,84 @@ DEPENDENCE = {
     "unknown": "with an unknown dependence on the size of a packet",
 }
 """Words for the dependence of losses on the size."""
+
+
+AGREES = 0.1
+"""Relative difference between the capture and the replay up to which they agree in any case."""
+
+Answer: TypeAlias = Literal["remedy", "no remedy", "not enough evidence"]
+"""The advice in short."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A percentile of the capture beside that of the replay without a remedy.
+
+    Both are times from the first packet to the acknowledgment of all data, at the sender.
+    """
+
+    name: str
+    captured: stats.Estimate
+    replayed: stats.Estimate | None
+    over_laws: tuple[float, float] | None
+    """Interval over the loss laws."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the intervals overlap, each wider by `AGREES`."""
+        if self.over_laws is None:
+            return False
+        low, high = self.over_laws
+        return self.captured.low <= high * (1 + AGREES) and low <= self.captured.high * (1 + AGREES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Advice:
+    """Result of `advise`. ``str(advice)`` is the text that `tcpsf advise` prints."""
+
+    name: str
+    """Name of the capture."""
+    population: Population
+    """The transfers that were replayed."""
+    law: LossLaw
+    """Losses of their direction."""
+    laws: tuple[LawVariant, ...]
+    """The loss laws of the replay, the fitted one first."""
+    setups: tuple[ReplaySetup, ...]
+    """Set-ups that stand for the transfers."""
+    seeds: tuple[int, ...]
+    """Random seeds, each for one run of each remedy and law."""
+    transfers: int
+    """Transfers of a run."""
+    results: tuple[RemedyResult, ...]
+    """Remedies with their measures and verdicts; the sender as it is comes first."""
+    checks: tuple[Check, ...]
+    """Comparison of the replay with the capture."""
+    unfinished: int
+    """Transfers that were not complete at the end of a run."""
+
+    @property
+    def recommended(self) -> RemedyResult | None:
+        """The remedy to recommend, if any helps."""
+        return best(self.results)
+
+    @property
+    def answer(self) -> Answer:
+        """The advice in short."""
+        if self.recommended is not None:
+            return "remedy"
+        verdicts = {each.verdict for each in self.results[1:]}
+        return "not enough evidence" if "not enough evidence" in verdicts else "no remedy"
+
+    def __repr__(self) -> str:
+        return f"<Advice on {self.name!r}: {self.answer}>"
+
+    def __str__(self) -> str:
+        return "\n".join(advice_lines(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the advice as plain data, as `tcpsf advise --json` prints it."""
+        return {"version": __version__, **as_json(self)}
 
 
 @dataclass(frozen=True, slots=True)
