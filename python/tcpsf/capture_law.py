@@ -52,8 +52,8 @@ class PositionClass:
 
     first: int
     """First place, counted from 1 in segments."""
-    last: int | None
-    """Last place; ``None`` if there is no limit."""
+    last: int
+    """Last place."""
     packets: int
     """First transmissions whose outcome is known."""
     lost: int
@@ -199,17 +199,22 @@ class LossLaw:
         return self.dependence != "between"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the law as plain data for JSON. An infinite end of an interval is ``None``."""
+        """Return the law as plain data for JSON. Infinite numbers are ``None``."""
         data = asdict(self)
         data |= {"share": self.share, "dependence": self.dependence}
+        for run in ("mean_run", "independent_run"):
+            data[run] = _finite(data[run])
         if self.mean_run_interval is not None:
-            ends = self.mean_run_interval
-            data["mean_run_interval"] = [end if math.isfinite(end) else None for end in ends]
+            data["mean_run_interval"] = [_finite(end) for end in self.mean_run_interval]
         return data
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def size_loss(loss: float, relative_size: float, exponent: float) -> float:
     """Return 1 − (1 − loss)^(relative_size^exponent), accurate for small losses."""
     if loss >= 1.0:
         return 1.0
-    return -math.expm1(math.log1p(-loss) * relative_size**exponent)
+    return -math.expm1(math.log1p(-loss) * math.pow(relative_size, exponent))

@@ -62,7 +62,7 @@ def _runs(law: dict[str, Any]) -> str:
     upper = "no limit" if ends[1] is None else text.plain(ends[1], 2)
     found = (
         f"Mean run {text.plain(law['mean_run'], 2)} packets ({text.plain(ends[0], 2)} to {upper}), "
-        f"of independent losses {text.plain(law['independent_run'], 2)}"
+        f"of independent losses {text.number(law['independent_run'], 2)}"
     )
     return f"{found}: losses come in bursts." if law["bursty"] else f"{found}."
 

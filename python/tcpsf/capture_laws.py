@@ -157,14 +157,17 @@ def _probability(level: float) -> float:
 def _runs(sums: LossSums, *, enough: bool) -> tuple[float | None, Ends | None, float, bool]:
     """Return the mean run, its interval, that of independent losses, and whether it is longer.
 
-    A run ends with a segment that arrives. The last segment of a connection has no successor.
+    A run ends with a segment that arrives. Losses that another packet than the next segment
+    followed, or none, do not tell whether the run would have continued.
     """
     losses = sum(sums.runs.values())
     pairs = losses - sums.runs[1]
-    followed = losses - sums.ended_runs
+    followed = losses - sums.interrupted
     if followed <= 0:
         return (None if not losses else 1.0), None, 1.0, False
-    expected = min(sums.expected_pairs / followed, 1.0)
+    # Only pairs whose second segment follows at once are observed.
+    expected_pairs = sums.expected_pairs * followed / losses
+    expected = min(expected_pairs / followed, 1.0)
     independent = 1.0 / (1.0 - expected) if expected < 1.0 else math.inf
     share = pairs / followed
     mean = 1.0 / (1.0 - share) if share < 1.0 else math.inf
@@ -172,7 +175,7 @@ def _runs(sums: LossSums, *, enough: bool) -> tuple[float | None, Ends | None, f
         return mean, None, independent, False
     low, high = wilson(share, followed, NormalDist().inv_cdf((1.0 + CONFIDENCE) / 2.0))
     ends = 1.0 / (1.0 - low), 1.0 / (1.0 - high) if high < 1.0 else math.inf
-    return mean, ends, independent, _is_above(pairs, sums.expected_pairs)
+    return mean, ends, independent, _is_above(pairs, expected_pairs)
 
 
 def _is_above(pairs: int, expected: float) -> bool:

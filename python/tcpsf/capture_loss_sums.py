@@ -77,14 +77,14 @@ class LossSums:
         self.connections = 0
         self.runs: Counter[int] = Counter()
         """Losses by their position in a run."""
-        self.ended_runs = 0
-        """Runs at the end of a connection, which no segment follows."""
+        self.interrupted = 0
+        """Losses after which no segment was sent, or another packet first."""
         self.expected_pairs = 0.0
         """Expected pairs of consecutive losses, if losses were independent within connections."""
         self.policing: Counter[str] = Counter()
         self.policer_rates = Distribution()
         self._open: dict[int, Numbers] = {}
-        """Sums of connections that are alive and have had a block or a loss."""
+        """Losses and first transmissions of connections that are alive and have had a block."""
 
     def add(self, batch: CaptureTables) -> None:
         """Add rows."""
@@ -95,17 +95,12 @@ class LossSums:
         flows = batch.flows.filter(
             pl.col("direction") == self.direction, pl.col("data_packets") > 0
         )
-        lost_last = dict(losses.group_by("flow").agg(pl.col("number").max() + 1).iter_rows())
         ended = set(flows["flow"])
         if not counts.is_empty():
-            self._add_counts(_visible(counts), lost_last, ended)
-        for flow, last in lost_last.items():
-            self._living(flow)[2, 1] = last
+            self._add_counts(_visible(counts), ended)
         for flow in ended & self._open.keys():
-            lost, sent, (segments, last, *_) = self._open.pop(flow)
-            self._add_connections(
-                ALL, lost[None], sent[None], np.array([segments]), np.array([last])
-            )
+            lost, sent = self._open.pop(flow)
+            self._add_connections(ALL, lost[None], sent[None])
         seen = losses.filter((pl.col("vantage") == "sender") | (pl.col("last") == 0))
         self.runs.update(seen["run"].to_list())
         self.connections += flows.height
@@ -113,16 +108,13 @@ class LossSums:
         rates = flows.filter(flows["policing"] == "found")["policer_rate_bps"]
         self.policer_rates.update(Distribution(rates.round().cast(int).to_list()))
 
-    def _living(self, flow: int) -> Numbers:
-        """Return losses, first transmissions, and the numbers of segments and of the last loss."""
-        return self._open.setdefault(flow, np.zeros((3, WIDTH)))
-
-    def _add_counts(self, counts: pl.DataFrame, lost_last: dict[int, int], ended: set[int]) -> None:
+    def _add_counts(self, counts: pl.DataFrame, ended: set[int]) -> None:
         """Add counts by size and position, those of blocks, and those of connections."""
         import polars as pl
 
         classes = counts["size_bytes"].replace_strict(CLASSES, return_dtype=pl.UInt32).to_numpy()
         self.excluded += int(counts["excluded"].sum())
+        self.interrupted += int(counts["interrupted"].sum())
         for column, sums in (
             ("packets", self.packets),
             ("bytes", self.bytes),
@@ -137,24 +129,18 @@ class LossSums:
         self.by_block.add(*_matrices(counts, blocks, classes))
         flows, rows = np.unique(counts["flow"].to_numpy(), return_inverse=True)
         used, lost, sent = _matrices(counts, rows, classes)
-        segments = np.bincount(rows, counts["segments"].to_numpy())
         whole = np.array([flow in ended and flow not in self._open for flow in flows.tolist()])
         for row in np.flatnonzero(~whole).tolist():
-            living = self._living(int(flows[row]))
+            living = self._open.setdefault(int(flows[row]), np.zeros((2, WIDTH)))
             living[0, used] += lost[row]
             living[1, used] += sent[row]
-            living[2, 0] += segments[row]
-        last = np.array([lost_last.pop(flow, 0) for flow in flows[whole].tolist()])
-        self._add_connections(used, lost[whole], sent[whole], segments[whole], last)
+        self._add_connections(used, lost[whole], sent[whole])
 
-    def _add_connections(
-        self, classes: Any, losses: Numbers, packets: Numbers, segments: Numbers, last: Any
-    ) -> None:
-        """Add connections that have ended. ``last`` is the number of the last loss, from 1."""
+    def _add_connections(self, classes: Any, losses: Numbers, packets: Numbers) -> None:
+        """Add connections that have ended."""
         self.by_connection.add(classes, losses, packets)
         lost, sent = losses.sum(axis=1), packets.sum(axis=1)
         self.expected_pairs += float((lost * (lost - 1.0) / np.maximum(sent, 1.0)).sum())
-        self.ended_runs += int(((segments == last) & (segments > 0.0)).sum())
 
 
 def _visible(counts: pl.DataFrame) -> pl.DataFrame:
@@ -165,7 +151,6 @@ def _visible(counts: pl.DataFrame) -> pl.DataFrame:
     names = ("packets", "bytes", "lost")
     hidden = {name: pl.when(elsewhere).then(f"last_{name}").otherwise(0) for name in names}
     return counts.with_columns(
-        segments=pl.col("packets") + pl.col("unknown"),
         excluded=hidden["packets"] + pl.col("unknown"),
         **{name: pl.col(name) - hidden[name] for name in names},
     )

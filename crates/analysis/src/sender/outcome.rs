@@ -85,6 +85,9 @@ pub struct Block {
     pub cells: Vec<Cell>,
     /// Segments of unknown size or outcome.
     pub unknown: u64,
+    /// Losses after which another packet than the next segment was sent, or none. Whether the run
+    /// would have continued is unknown.
+    pub interrupted: u64,
 }
 
 /// A first transmission that was lost.
@@ -98,7 +101,7 @@ pub struct Loss {
     pub at: Instant,
     /// Size of the IP packet in bytes.
     pub size: u32,
-    /// Position in a run of consecutive losses, from 1.
+    /// Position in a run of losses that were sent one after the other, from 1.
     pub run: u32,
     /// Whether later data was sent before a timer of the sender could expire.
     pub is_followed: bool,
@@ -106,6 +109,16 @@ pub struct Loss {
     pub passed_bytes: u64,
     /// Round-trip time between the capture and the receiver at about the same time.
     pub round_trip: Option<Duration>,
+}
+
+/// A run of losses that may continue.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    len: u32,
+    /// Position after it.
+    end: u64,
+    /// Bytes that the sender has sent when the next segment follows at once.
+    sent: u64,
 }
 
 /// Outcomes of one direction.
@@ -116,9 +129,8 @@ pub(crate) struct Outcomes {
     block: Block,
     finished: Vec<Block>,
     losses: Vec<Loss>,
-    /// Length of the run that ends at `run_end`.
-    run: u32,
-    run_end: u64,
+    /// Run to which the latest segment belongs.
+    run: Option<Run>,
     lost_bytes: u64,
     /// First segment, with which the policer's bucket may be full.
     first: Option<Progress>,
@@ -137,6 +149,12 @@ impl Outcomes {
         if number / BLOCK != self.block.number {
             self.end_block(number / BLOCK);
         }
+        let is_next = |run: &Run| {
+            outcome.size > 0 && outcome.start == run.end && outcome.sent_before == run.sent
+        };
+        let run = self.run.take();
+        let continued = run.filter(is_next);
+        self.block.interrupted += u64::from(run.is_some() && continued.is_none());
         if outcome.size == 0 {
             self.block.unknown += 1;
             return;
@@ -144,7 +162,7 @@ impl Outcomes {
         let position = u8::try_from((number + 1).ilog2()).unwrap_or(u8::MAX);
         self.count(position, outcome);
         if outcome.is_lost {
-            self.add_loss(number, outcome);
+            self.add_loss(number, outcome, continued.map_or(1, |run| run.len.saturating_add(1)));
         } else {
             self.add_passed(number, outcome);
         }
@@ -164,27 +182,25 @@ impl Outcomes {
         count.add(outcome.size, outcome.is_lost);
     }
 
-    fn add_loss(&mut self, number: u64, outcome: &Outcome) {
-        self.run = if self.run_end == outcome.start { self.run.saturating_add(1) } else { 1 };
-        self.run_end = outcome.end;
-        let passed_bytes = outcome.sent_before.saturating_sub(self.lost_bytes);
+    fn add_loss(&mut self, number: u64, outcome: &Outcome, len: u32) {
         // A segment that the capture does not have is not part of the bytes sent.
-        if outcome.frame != 0 {
-            self.lost_bytes += u64::from(outcome.size);
-        }
+        let seen = if outcome.frame == 0 { 0 } else { u64::from(outcome.size) };
+        self.run = Some(Run { len, end: outcome.end, sent: outcome.sent_before + seen });
+        let passed_bytes = outcome.sent_before.saturating_sub(self.lost_bytes);
+        self.lost_bytes += seen;
         self.losses.push(Loss {
             number,
             frame: outcome.frame,
             at: outcome.at,
             size: outcome.size,
-            run: self.run,
+            run: len,
             is_followed: outcome.is_followed,
             passed_bytes,
             round_trip: outcome.round_trip,
         });
-        let passed = self.passed.take();
-        self.passed_count = 0;
-        if self.observations.len() < MAX_OBSERVATIONS {
+        if len == 1 && self.observations.len() < MAX_OBSERVATIONS {
+            let passed = self.passed.take();
+            self.passed_count = 0;
             let at = Progress { at: outcome.at, bytes: passed_bytes };
             let observation = Observation { lost: at, passed, round_trip: outcome.round_trip };
             self.observations.push(observation);
@@ -205,13 +221,14 @@ impl Outcomes {
     fn end_block(&mut self, next: u64) {
         let block = std::mem::take(&mut self.block);
         self.block.number = next;
-        if block.unknown > 0 || !block.cells.is_empty() {
+        if block.unknown + block.interrupted > 0 || !block.cells.is_empty() {
             self.finished.push(block);
         }
     }
 
-    /// Ends the last block, at the end of the connection.
+    /// Ends the last run and the last block, at the end of the connection.
     pub(super) fn finish(&mut self) {
+        self.block.interrupted += u64::from(self.run.take().is_some());
         self.end_block(self.block.number);
     }
 

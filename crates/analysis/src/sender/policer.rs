@@ -4,14 +4,15 @@
 //! The method is that of Flach et al., "An Internet-Wide Analysis of Traffic Policing", SIGCOMM
 //! 2016, section 3.1. The rate of the policer is that of the bytes that pass between the first and
 //! the last loss. At this rate the bucket must be empty at each loss, and not overdrawn by the
-//! packets that pass. Round-trip times that rise before losses indicate a full queue instead. The
+//! packets that pass. A bucket that is full at times passes less than its rate allows, so a long
+//! connection is tested in parts of 15 to 29 losses, of which half must agree. Round-trip times that rise before losses indicate a full queue instead. The
 //! limits are those of the paper's published program. Unlike there, losses must find fewer tokens
 //! than other packets beyond chance (rank test of Mann and Whitney 1947), because random losses of
 //! a sender with a constant rate fulfil the other conditions.
 
 use units::{Duration, Instant};
 
-/// Minimum number of losses, and of packets between them, for a test.
+/// Minimum number of runs of losses for a test.
 const LEAST_OBSERVATIONS: usize = 15;
 
 /// Maximum number of losses that are kept; later ones are not tested.
@@ -36,7 +37,7 @@ pub(crate) struct Progress {
     pub(super) bytes: u64,
 }
 
-/// A loss, with a packet that passed since the one before.
+/// The first loss of a run, with a packet that passed since the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Observation {
     pub(super) lost: Progress,
@@ -47,7 +48,7 @@ pub(crate) struct Observation {
 /// Result of the test for a policer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Policing {
-    /// Fewer than 15 losses, or the capture is not at the sender.
+    /// Fewer than 15 runs of losses, or the capture is not at the sender.
     #[default]
     Untested,
     /// The losses agree with a token bucket.
@@ -93,6 +94,48 @@ pub(crate) struct RoundTrips {
     pub(crate) deviation: f64,
 }
 
+/// Tokens of one part of a connection, at the rate between its first loss and its last.
+struct Part {
+    rate: f64,
+    at_loss: Vec<f64>,
+    at_pass: Vec<f64>,
+    /// Tokens at the beginning of the connection, if this is the first part.
+    at_start: Option<f64>,
+}
+
+impl Part {
+    /// Tokens of a part; `None` if its losses are at one time.
+    fn of(first: Option<Progress>, observations: &[Observation]) -> Option<Self> {
+        let (start, end) = (observations.first()?.lost, observations.last()?.lost);
+        let span = seconds(start.at, end.at);
+        if span <= 0.0 {
+            return None;
+        }
+        let rate = bytes(start.bytes, end.bytes) / span;
+        let tokens = |at: &Progress| rate * seconds(start.at, at.at) - bytes(start.bytes, at.bytes);
+        let passed = observations[1..].iter().filter_map(|each| each.passed);
+        Some(Self {
+            rate,
+            at_loss: observations.iter().map(|each| tokens(&each.lost)).collect(),
+            at_pass: passed.map(|each| tokens(&each)).collect(),
+            at_start: first.map(|first| tokens(&first)),
+        })
+    }
+
+    /// Condition of a token bucket that this part does not fulfil.
+    fn failure(&self, rtt: f64) -> Option<Policing> {
+        let unit = self.rate * rtt;
+        let is_overdrawn = |tokens: f64| tokens < -OVERDRAWN_AT_PASS * unit;
+        if share(&self.at_loss, |tokens| tokens.abs() > EMPTY_AT_LOSS * unit) > MAX_LOSSES_OUTSIDE {
+            return Some(Policing::TokensAtLoss);
+        }
+        // The bucket that the connection found was not overdrawn either.
+        let is_impossible = share(&self.at_pass, is_overdrawn) > MAX_PASSED_OUTSIDE
+            || self.at_start.is_some_and(is_overdrawn);
+        is_impossible.then_some(Policing::NoTokensAtPass)
+    }
+}
+
 /// Tests the losses of a connection. Returns the result, and the rate of the token bucket in bytes
 /// per second if there was a test.
 pub(crate) fn policing(
@@ -100,40 +143,36 @@ pub(crate) fn policing(
     observations: &[Observation],
     round_trips: RoundTrips,
 ) -> (Policing, Option<f64>) {
-    let (Some(start), Some(end)) = (observations.first(), observations.last()) else {
-        return (Policing::Untested, None);
-    };
-    let (start, end) = (start.lost, end.lost);
-    let passed: Vec<Progress> = observations[1..].iter().filter_map(|each| each.passed).collect();
-    let span = seconds(start.at, end.at);
-    if observations.len().min(passed.len()) < LEAST_OBSERVATIONS || span <= 0.0 {
+    let parts = (observations.len() / LEAST_OBSERVATIONS).max(1);
+    let size = observations.len().div_ceil(parts).max(1);
+    let chunks = observations.chunks(size).enumerate();
+    let parts: Vec<Part> = chunks
+        .filter(|(_, chunk)| chunk.len() >= LEAST_OBSERVATIONS)
+        .filter_map(|(index, chunk)| Part::of(first.filter(|_| index == 0), chunk))
+        .collect();
+    if parts.is_empty() {
         return (Policing::Untested, None);
     }
-    let rate = bytes(start.bytes, end.bytes) / span;
-    let tokens = |at: &Progress| rate * seconds(start.at, at.at) - bytes(start.bytes, at.bytes);
-    let at_loss: Vec<f64> = observations.iter().map(|each| tokens(&each.lost)).collect();
-    let at_pass: Vec<f64> = passed.iter().map(tokens).collect();
-    let unit = rate * round_trips.mean;
-    let outside = |tokens: &[f64], is_outside: &dyn Fn(f64) -> bool| {
-        let found = tokens.iter().filter(|tokens| is_outside(**tokens)).count();
-        ratio(found, tokens.len())
-    };
-    let result = if !is_below(&at_loss, &at_pass) {
+    let rates: Vec<f64> = parts.iter().map(|part| part.rate).collect();
+    let failures = parts.iter().map(|part| part.failure(round_trips.mean));
+    let failed = |why: Policing| failures.clone().filter(|found| *found == Some(why)).count();
+    let (at_loss, at_pass) = (failed(Policing::TokensAtLoss), failed(Policing::NoTokensAtPass));
+    let result = if !is_below(&parts) {
         Policing::MoreTokensAtLoss
-    } else if outside(&at_loss, &|tokens| tokens.abs() > EMPTY_AT_LOSS * unit) > MAX_LOSSES_OUTSIDE
-    {
-        Policing::TokensAtLoss
-    } else if outside(&at_pass, &|tokens| tokens < -OVERDRAWN_AT_PASS * unit) > MAX_PASSED_OUTSIDE
-        // The bucket that the connection found was not overdrawn either.
-        || first.is_some_and(|first| tokens(&first) < -OVERDRAWN_AT_PASS * unit)
-    {
-        Policing::NoTokensAtPass
+    } else if 2 * (at_loss + at_pass) > parts.len() {
+        if at_loss >= at_pass { Policing::TokensAtLoss } else { Policing::NoTokensAtPass }
     } else if is_queue_full(observations, round_trips) {
         Policing::FullQueue
     } else {
         Policing::Found
     };
-    (result, Some(rate))
+    (result, Some(median(&rates)))
+}
+
+/// Share of values that fulfil a condition.
+fn share(values: &[f64], is_outside: impl Fn(f64) -> bool) -> f64 {
+    let outside = values.iter().filter(|value| is_outside(**value)).count();
+    ratio(outside, values.len().max(1))
 }
 
 /// Whether round-trip times at losses are above the others. A queue drops packets when it is full,
@@ -144,20 +183,27 @@ fn is_queue_full(observations: &[Observation], round_trips: RoundTrips) -> bool 
     !known.is_empty() && median(&known) > round_trips.mean + round_trips.deviation
 }
 
-/// Whether values are below others beyond chance: the rank test of Mann and Whitney, with the normal
-/// approximation. Equal values count as half.
-fn is_below(values: &[f64], others: &[f64]) -> bool {
-    let mut sorted = others.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let above = |value: &f64| {
-        let less = sorted.partition_point(|other| other < value);
-        let equal = sorted.partition_point(|other| other <= value) - less;
-        ratio(sorted.len() - less, 1) - ratio(equal, 2)
-    };
-    let pairs: f64 = values.iter().map(above).sum();
-    let (own, other) = (ratio(values.len(), 1), ratio(others.len(), 1));
-    let deviation = (own * other * (own + other + 1.0) / 12.0).sqrt();
-    pairs - own * other / 2.0 > RANK_QUANTILE * deviation
+/// Whether losses find fewer tokens than packets that pass, beyond chance: the rank test of Mann
+/// and Whitney with the normal approximation, over all parts (van Elteren 1960). Equal values count
+/// as half.
+fn is_below(parts: &[Part]) -> bool {
+    let (mut excess, mut variance) = (0.0, 0.0);
+    for part in parts {
+        let mut sorted = part.at_pass.clone();
+        sorted.sort_by(f64::total_cmp);
+        let above = |value: &f64| {
+            let less = sorted.partition_point(|other| other < value);
+            let equal = sorted.partition_point(|other| other <= value) - less;
+            ratio(sorted.len() - less, 1) - ratio(equal, 2)
+        };
+        let pairs: f64 = part.at_loss.iter().map(above).sum();
+        let (lost, passed) = (ratio(part.at_loss.len(), 1), ratio(sorted.len(), 1));
+        // Weighted by the inverse of the number of values.
+        let weight = 1.0 / (lost + passed + 1.0);
+        excess += weight * (pairs - lost * passed / 2.0);
+        variance += weight * lost * passed / 12.0;
+    }
+    excess > RANK_QUANTILE * variance.sqrt()
 }
 
 fn median(values: &[f64]) -> f64 {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use analysis::{
-    BlockOf, Cause, Cell, Closing, Confidence, EpisodeOf, Flow, Half, LossOf, Policing,
+    Block, BlockOf, Cause, Cell, Closing, Confidence, EpisodeOf, Flow, Half, LossOf, Policing,
     Retransmission, SenderKind, Spurious, TransferOf, Vantage,
 };
 use sim::tables::{Column, Nullable};
@@ -288,23 +288,23 @@ impl<'a> RetransmissionRow<'a> {
 pub(super) struct CountRow<'a> {
     of: &'a BlockOf,
     cell: Cell,
-    unknown: u64,
+    is_first: bool,
 }
 
 impl<'a> CountRow<'a> {
-    /// Rows of a block. The first one also has the number of segments that belong to no class.
+    /// Rows of a block. The first one also has the counts that belong to no class.
     pub(super) fn of(of: &'a BlockOf) -> impl Iterator<Item = Self> {
         let empty = of.block.cells.is_empty().then(Cell::default);
         let cells = of.block.cells.iter().copied().chain(empty).enumerate();
-        cells.map(move |(index, cell)| {
-            let unknown = if index == 0 { of.block.unknown } else { 0 };
-            Self { of, cell, unknown }
-        })
+        cells.map(move |(index, cell)| Self { of, cell, is_first: index == 0 })
     }
 
     /// Columns of these rows.
     pub(super) fn columns(rows: &[Self]) -> Columns {
         let count = |of: fn(&Cell) -> u64| u64s(rows, |row| of(&row.cell));
+        let once = |of: fn(&Block) -> u64| {
+            u64s(rows, |row| if row.is_first { of(&row.of.block) } else { 0 })
+        };
         vec![
             ("flow", u64s(rows, |row| row.of.flow)),
             ("direction", choice(rows, &DIRECTIONS, |row| row.of.direction)),
@@ -318,7 +318,8 @@ impl<'a> CountRow<'a> {
             ("last_packets", count(|cell| cell.last.packets)),
             ("last_bytes", count(|cell| cell.last.bytes)),
             ("last_lost", count(|cell| cell.last.lost)),
-            ("unknown", u64s(rows, |row| row.unknown)),
+            ("unknown", once(|block| block.unknown)),
+            ("interrupted", once(|block| block.interrupted)),
         ]
     }
 }
