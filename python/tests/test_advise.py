@@ -73,7 +73,7 @@ def by_byte(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("byte")
     # The sizes of the segments show how loss depends on size.
     sizes = Sizes(classes=[200, 1400], weights=[1.0, 3.0])
-    return captured(folder, ByteLoss(probability=2e-5), sizes, rate=150.0)
+    return captured(folder, ByteLoss(probability=1.5e-5), sizes, rate=150.0)
 
 
 def advised(path: Path, **options: object) -> Advice:

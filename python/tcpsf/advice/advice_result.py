@@ -278,15 +278,15 @@ def assumptions(found: Advice) -> Iterator[str]:
     yield f"Senders are replayed as {replayed}; receivers as Linux 6.18."
     yield f"The initial window is {text.count(population.initial_window, 'segment')}."
     yield (
-        f"{text.count(len(found.setups), 'set-up')} stand for the paths. A path has its round-trip time "
+        f"{text.count(len(found.setups), 'set-up stands', 'set-ups stand')} for the paths. A path has its round-trip time "
         "and the loss law, and no queue or limited rate."
     )
     yield "Each transfer is one write, on a connection whose round-trip time is known."
     yield "The losses of all connections follow one law. Acknowledgments and requests are not lost."
     if law.bursty:
         yield (
-            "A burst has a number of packets that does not depend on their sizes, and ends within a "
-            "round trip."
+            "A burst has a number of packets that does not depend on their sizes. Transfers to the "
+            "same address share it, at the rate of the capture or one in a round trip."
         )
     if not law.is_expressible:
         yield "The loss law of the capture is only approximated: its bursts and its sizes together."

@@ -20,7 +20,7 @@ from tcpsf.scenario import BurstLoss, ByteLoss, PacketLoss
 LONGEST_RUN = 20.0
 """Longest mean run that is replayed, where the interval has no end."""
 
-MOST_LOSS = 0.5
+MOST_LOSS = 0.3
 """Largest loss of a packet of the reference size that is replayed."""
 
 LONGER = 1.1
@@ -40,12 +40,13 @@ class LawVariant:
 def variants(law: LossLaw) -> tuple[LawVariant, ...]:
     """Return the fitted law, and then a law for each end of its intervals.
 
-    Without enough evidence for intervals, only the fitted law is returned.
+    Without enough evidence, only the fitted law is returned.
     """
     run = law.mean_run if law.bursty else None
     found = [LawVariant(name="fitted", losses=_losses(law, law.loss, law.exponent or 0.0, run))]
     known = set(found[0].losses)
-    for name, losses in _ends(law, run):
+    ends = _ends(law, run) if law.evidence == "enough" else ()
+    for name, losses in ends:
         if set(losses) != known:
             found.append(LawVariant(name=name, losses=losses))
     return tuple(found)

@@ -47,7 +47,8 @@ class Population:
     """Port of the end that did not open the connections, if only this one was selected."""
     transfers: pl.DataFrame
     """A row per transfer: ``flow``, ``bytes``, ``segments``, ``window`` (segments at the start),
-    ``rtt_s``, ``completion_s``, ``kind``, ``sack``, ``timestamps``, ``mss`` and ``lossy``."""
+    ``rtt_s``, ``interval_s`` (mean time between transfers to the same address, at most ``rtt_s``),
+    ``completion_s``, ``kind``, ``sack``, ``timestamps``, ``mss`` and ``lossy``."""
     left_out: dict[str, int]
     """Transfers that are not replayed, by the reason."""
     initial_window: int
@@ -107,6 +108,7 @@ def population(
         "segments",
         pl.max_horizontal(pl.col("first_segments"), pl.lit(initial)).alias("window"),
         "rtt_s",
+        _interval_s(),
         "completion_s",
         "kind",
         "sack",
@@ -148,6 +150,7 @@ def _flow_facts(flows: pl.DataFrame) -> pl.DataFrame:
     return flows.select(
         "flow",
         "direction",
+        "destination",
         "kind",
         pl.coalesce(pl.col("lag_s") + pl.col("rtt_min_s"), handshake).alias("rtt_s"),
         (pl.col("sack_permitted") > 0).alias("sack"),
@@ -155,6 +158,17 @@ def _flow_facts(flows: pl.DataFrame) -> pl.DataFrame:
         pl.col("mss_bytes").alias("mss"),
         (pl.col("syns") > 0).alias("from_start"),
     )
+
+
+def _interval_s() -> pl.Expr:
+    """Return the mean time between transfers to the same address, but at most a round trip."""
+    import polars as pl
+
+    start_s = pl.col("start_s")
+    others = pl.len().over("destination") - 1
+    span_s = start_s.max().over("destination") - start_s.min().over("destination")
+    mean_s = pl.when(others > 0).then(span_s / others)
+    return pl.min_horizontal(mean_s, pl.col("rtt_s")).alias("interval_s")
 
 
 def _check(name: str, rows: pl.DataFrame) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tcpsf import paired, stats
 from tcpsf.advice.law_variants import LawVariant
 from tcpsf.advice.remedy_list import Remedy
-from tcpsf.advice.setups import ReplaySetup, drawn, scenario
+from tcpsf.advice.setups import BURST_PARTS, ReplaySetup, drawn, scenario
 from tcpsf.distribution import Distribution, RunTimes
 from tcpsf.measurements import BEYOND, RunMeasure
 from tcpsf.result import Batch, Provenance
@@ -206,8 +206,9 @@ class ReplayPlan:
 
     def _jobs(self) -> Iterator[Job[ReplayRun]]:
         headers = {
-            f"setup-{number}": HEADER_BYTES + TIMESTAMP_BYTES * part.timestamps
+            f"setup-{number}-{at}": HEADER_BYTES + TIMESTAMP_BYTES * part.timestamps
             for number, part in enumerate(self.parts)
+            for at in range(BURST_PARTS)
         }
         for seed in self.seeds:
             sizes = drawn(self.parts, self.transfers, seed)

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from tcpsf.advice.law_variants import LawVariant
@@ -33,12 +34,19 @@ SPACING_S = 1.0013711
 It is no multiple of a tick, so that the phases of timers vary.
 """
 
-BURST_SPACING = 0.2513711
-"""Time between the starts of transfers for losses in bursts, in round-trip times of the set-up.
+BURST_PARTS = 8
+"""Number of parts of a set-up for losses in bursts, each with regular starts of its own.
 
-The transfers of a set-up share the state of the link. A burst has therefore ended when a lost packet
-is repaired a round trip later.
+The transfers of a set-up share the state of the link. The starts of all parts together are irregular.
+Their mean interval is that of the capture, or a round-trip time. A burst has therefore mostly ended
+when a lost packet is repaired a round trip later.
 """
+
+PART_RATIO = 0.0371
+"""Relative difference between the intervals of two parts."""
+
+SHORTEST_S = 1e-4
+"""Shortest interval in seconds, which bounds the number of simultaneous transfers."""
 
 RATE = "10Gb/s"
 """Rate of all links, so that packets that leave together do not arrive at the same instant."""
@@ -77,6 +85,14 @@ class _Group(NamedTuple):
     window: int
 
 
+class _Member(NamedTuple):
+    """A transfer of a group."""
+
+    rtt_s: float
+    bytes: int
+    interval_s: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaySetup:
     """A path and a sender, with the transfers for which they stand."""
@@ -90,6 +106,8 @@ class ReplaySetup:
     """Window in segments with which the transfers begin."""
     rtt_s: float
     """Round-trip time in seconds: the mean."""
+    interval_s: float
+    """Mean time between transfers to the same address in seconds, at most a round-trip time."""
     sizes: tuple[int, ...]
     """Bytes of each transfer in ascending order."""
 
@@ -110,6 +128,7 @@ class ReplaySetup:
             "mss_bytes": self.mss_bytes,
             "window_segments": self.window,
             "rtt_s": self.rtt_s,
+            "interval_s": self.interval_s,
             "transfers": len(sizes),
             "size_min_bytes": sizes[0],
             "size_median_bytes": sizes[len(sizes) // 2],
@@ -122,14 +141,14 @@ def setups(found: Population, *, sender: str | None = None) -> tuple[ReplaySetup
 
     ``sender`` is the control of all senders, instead of the inferred ones.
     """
-    grouped: defaultdict[_Group, list[tuple[float, int]]] = defaultdict(list)
+    grouped: defaultdict[_Group, list[_Member]] = defaultdict(list)
     for row in found.transfers.iter_rows(named=True):
         control = _control(row["kind"], row["sack"], found, sender)
         # A window above the initial one counts as a power of two of it.
         doublings = max(0, (row["window"] // found.initial_window).bit_length() - 1)
         window = min(found.initial_window << doublings, control.most_window)
         group = _Group(control, row["sack"], row["timestamps"], row["mss"], window)
-        grouped[group].append((row["rtt_s"], row["bytes"]))
+        grouped[group].append(_Member(row["rtt_s"], row["bytes"], row["interval_s"]))
     made = [
         ReplaySetup(
             control=group.control,
@@ -137,8 +156,9 @@ def setups(found: Population, *, sender: str | None = None) -> tuple[ReplaySetup
             timestamps=group.timestamps,
             mss_bytes=group.mss,
             window=group.window,
-            rtt_s=sum(rtt for rtt, _ in near) / len(near),
-            sizes=tuple(sorted(size for _, size in near)),
+            rtt_s=fmean(each.rtt_s for each in near),
+            interval_s=fmean(each.interval_s for each in near),
+            sizes=tuple(sorted(each.bytes for each in near)),
         )
         for group, members, most in _shares(_merged(grouped))
         for near in _by_rtt(members, most)
@@ -158,9 +178,7 @@ def _control(kind: str, sack: bool, found: Population, sender: str | None) -> Co
     return Control("reno+fack" if kind == "linux-old" else "reno+sack", "rfc", found.rto_min_s)
 
 
-def _merged(
-    grouped: dict[_Group, list[tuple[float, int]]],
-) -> dict[_Group, list[tuple[float, int]]]:
+def _merged(grouped: dict[_Group, list[_Member]]) -> dict[_Group, list[_Member]]:
     """Join the rarest groups with the one that has the most in common with them."""
     order = sorted(grouped, key=lambda group: (-len(grouped[group]), group))
     kept = {group: grouped[group] for group in order[:MOST_GROUPS]}
@@ -179,22 +197,22 @@ def _merged(
 
 
 def _shares(
-    groups: dict[_Group, list[tuple[float, int]]],
-) -> Iterator[tuple[_Group, list[tuple[float, int]], int]]:
+    groups: dict[_Group, list[_Member]],
+) -> Iterator[tuple[_Group, list[_Member], int]]:
     """Yield each group with the number of set-ups that it may have."""
     total = sum(map(len, groups.values()))
     for group, members in groups.items():
         yield group, members, 1 + (MOST_SETUPS - len(groups)) * len(members) // total
 
 
-def _by_rtt(members: list[tuple[float, int]], most: int) -> list[list[tuple[float, int]]]:
+def _by_rtt(members: list[_Member], most: int) -> list[list[_Member]]:
     """Divide transfers by their round-trip times into at most ``most`` parts."""
     members = sorted(members)
     ratio = NEAR
     while True:
-        parts: list[list[tuple[float, int]]] = []
+        parts: list[list[_Member]] = []
         for member in members:
-            if not parts or member[0] > parts[-1][0][0] * ratio:
+            if not parts or member.rtt_s > parts[-1][0].rtt_s * ratio:
                 parts.append([])
             parts[-1].append(member)
         if len(parts) <= most:
@@ -243,22 +261,23 @@ def scenario(
     for number, (part, listed) in enumerate(zip(parts, sizes, strict=True)):
         if not listed:
             continue
-        spacing_s = part.rtt_s * BURST_SPACING if bursts else SPACING_S
-        longest_s = max(longest_s, (len(listed) + 1) * spacing_s)
         links += _links(number, part, law)
-        workloads.append(
-            Transfers(
-                name=f"setup-{number}",
-                from_=f"server-{number}",
-                to=f"client-{number}",
-                sizes=tuple(listed),
-                spacing=_nanos(spacing_s),
-                sender=remedy.sender(
-                    part.control.name, part.window, initial_window, part.control.most_window
-                ),
-                tcp=_tcp(part),
-            )
+        sender = remedy.sender(
+            part.control.name, part.window, initial_window, part.control.most_window
         )
+        for at, (chosen, spacing_s) in enumerate(_starts(part, listed, bursts=bursts)):
+            longest_s = max(longest_s, (len(chosen) + 1) * spacing_s)
+            workloads.append(
+                Transfers(
+                    name=f"setup-{number}-{at}",
+                    from_=f"server-{number}",
+                    to=f"client-{number}",
+                    sizes=chosen,
+                    spacing=_nanos(spacing_s),
+                    sender=sender,
+                    tcp=_tcp(part),
+                )
+            )
     return Scenario(
         name=f"{remedy.name}, {law.name}",
         duration=_nanos(longest_s),
@@ -266,6 +285,20 @@ def scenario(
         link=tuple(links),
         workload=tuple(workloads),
     )
+
+
+def _starts(
+    part: ReplaySetup, sizes: Sequence[int], *, bursts: bool
+) -> Iterator[tuple[tuple[int, ...], float]]:
+    """Yield the transfers that start at regular times, with their interval in seconds."""
+    if not bursts:
+        yield tuple(sizes), SPACING_S
+        return
+    mean_s = max(part.interval_s, SHORTEST_S)
+    for at in range(BURST_PARTS):
+        chosen = tuple(sizes[at::BURST_PARTS])
+        if chosen:
+            yield chosen, mean_s * BURST_PARTS * (1.0 + PART_RATIO * (at - BURST_PARTS / 2))
 
 
 def _links(number: int, part: ReplaySetup, law: LawVariant) -> Iterator[Link]:
