@@ -1,4 +1,4 @@
-"""The loss law of a path: how the loss of a packet depends on its size, and how losses follow each other.
+"""The loss law of a path: the loss of a packet by its size, and the runs of losses.
 
 The probability that a packet of L bytes is lost is
 
@@ -11,11 +11,14 @@ are those of IP packets, headers included, as in the losses of a scenario's link
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
 from tcpsf.intervals import Ends
+from tcpsf.python_models import LossModel, PacketFacts
 from tcpsf.scenario import BurstLoss, ByteLoss, PacketLoss
 
 Dependence: TypeAlias = Literal["packet", "byte", "between", "undecided", "unknown"]
@@ -41,7 +44,7 @@ class SizeClass:
     packets: int
     """First transmissions whose outcome is known."""
     lost: int
-    """Those that were lost."""
+    """Number of these that were lost."""
     interval: Ends
     """95 % interval of the share that is lost."""
 
@@ -57,7 +60,7 @@ class PositionClass:
     packets: int
     """First transmissions whose outcome is known."""
     lost: int
-    """Those that were lost."""
+    """Number of these that were lost."""
     interval: Ends
     """95 % interval of the share that is lost."""
 
@@ -198,6 +201,14 @@ class LossLaw:
             return self.dependence not in ("byte", "between")
         return self.dependence != "between"
 
+    def to_model(self) -> Callable[[], LossModel]:
+        """Return the law as a loss model in Python, which `tcpsf.run` takes for a link.
+
+        It has the exponent and the runs of the law, which no loss of a scenario has together.
+        """
+        run = self.mean_run if self.bursty and self.mean_run is not None else None
+        return functools.partial(LawLoss, law=self, run=run)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the law as plain data for JSON. Infinite numbers are ``None``."""
         data = asdict(self)
@@ -207,6 +218,29 @@ class LossLaw:
         if self.mean_run_interval is not None:
             data["mean_run_interval"] = [_finite(end) for end in self.mean_run_interval]
         return data
+
+
+class LawLoss:
+    """Loss model in Python with the loss by size of a law, and runs of a mean length.
+
+    After a loss the next packet is lost with probability 1 − 1/run, whatever its size. After a packet
+    that passed, it is lost with p / (run (1 − p)), where p is the loss of its size. Without runs,
+    losses are independent.
+    """
+
+    def __init__(self, *, law: LossLaw, run: float | None) -> None:
+        self._law = law
+        self._run = run
+        self._lost: bool | None = None
+
+    def loses(self, packet: PacketFacts) -> bool:
+        """Return whether the packet is lost."""
+        chance = self._law.loss_at(packet.size_bytes)
+        if self._run is not None and self._lost is not None:
+            after_pass = chance / (self._run * max(1.0 - chance, 1e-9))
+            chance = 1.0 - 1.0 / self._run if self._lost else after_pass
+        self._lost = packet.draw < chance
+        return self._lost
 
 
 def _finite(value: float | None) -> float | None:

@@ -17,7 +17,7 @@ from tcpsf.capture_law import LossLaw, PolicerTest, PositionClass, RunLength, Si
 from tcpsf.capture_loss_fit import CONFIDENCE, Clusters, SizeCounts, fit, fit_level
 from tcpsf.capture_loss_sums import LossSums
 from tcpsf.captures import CaptureTables
-from tcpsf.intervals import Ends, t_quantile, wilson
+from tcpsf.intervals import Ends, wilson
 
 DIRECTIONS: tuple[Literal["originator", "responder"], ...] = ("originator", "responder")
 
@@ -223,7 +223,10 @@ def _design_effect(sums: LossSums, kinds: list[Clusters], used: Any) -> float:
 
 def _share_interval(lost: float, packets: float, design: float) -> Ends:
     """Return Wilson's interval with the effective number of packets."""
-    return wilson(lost / packets, packets / design, t_quantile((1.0 + CONFIDENCE) / 2.0, 1000))
+    low, high = wilson(
+        lost / packets, packets / design, NormalDist().inv_cdf((1.0 + CONFIDENCE) / 2.0)
+    )
+    return float(low), float(high)
 
 
 def _size_classes(sums: LossSums, used: Any, design: float) -> tuple[SizeClass, ...]:

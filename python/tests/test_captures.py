@@ -141,8 +141,10 @@ class TestCommand:
         assert sorted(file.name for file in out.iterdir()) == [
             "episodes.parquet",
             "flows.parquet",
+            "losses.parquet",
             "provenance.json",
             "retransmissions.parquet",
+            "transmissions.parquet",
         ]
         found = pl.read_parquet(out / "retransmissions.parquet")
         assert found.drop("capture").equals(analyze(path).tables.retransmissions)

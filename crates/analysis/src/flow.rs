@@ -380,8 +380,9 @@ impl Flow {
         let Some(mss) = announced else { return };
         let timestamps = self.halves.iter().all(|half| half.facts.timestamps);
         let options = if timestamps { 12 } else { 0 };
+        let sack = self.halves.iter().all(|half| half.facts.sack_permitted);
         for half in &mut self.halves {
-            half.sender.set_mss(u32::from(mss).saturating_sub(options));
+            half.sender.set_mss(u32::from(mss).saturating_sub(options), sack);
         }
     }
 

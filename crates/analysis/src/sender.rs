@@ -52,6 +52,8 @@ pub(crate) struct Sender {
     window: u32,
     mss: u32,
     is_mss_known: bool,
+    /// Whether the receiver reports what arrived out of order.
+    has_sack: bool,
     /// Largest payload of a packet since all data was last acknowledged. Framing makes segments
     /// smaller than the MSS.
     largest: u32,
@@ -92,6 +94,7 @@ impl Sender {
             window: u32::MAX,
             mss: 536,
             is_mss_known: false,
+            has_sack: false,
             largest: 0,
             outstanding: Outstanding::default(),
             originals: Originals::default(),
@@ -135,10 +138,11 @@ impl Sender {
         self.kind
     }
 
-    /// States the maximum segment size of the connection in bytes.
-    pub(crate) fn set_mss(&mut self, mss: u32) {
+    /// States the maximum segment size of the connection in bytes, and whether SACK was negotiated.
+    pub(crate) fn set_mss(&mut self, mss: u32, has_sack: bool) {
         self.mss = mss.max(1);
         self.is_mss_known = true;
+        self.has_sack = has_sack;
     }
 
     pub(crate) fn mss(&self) -> u32 {
@@ -243,6 +247,9 @@ impl Sender {
 
     #[inline]
     fn new_data(&mut self, data: &Data, start: u64, end: u64) {
+        if self.follows(data) {
+            self.originals.follow();
+        }
         if start > self.nxt {
             // Data that the capture does not have: lost before it, reordered, or not captured.
             let (first_frame, last_frame, copies) = (0, 0, 0);
@@ -250,7 +257,7 @@ impl Sender {
             self.outstanding.push(Sent { first_frame, last_frame, copies, ..gap });
             self.originals.push_gap(data.at, self.nxt, start);
         }
-        self.originals.push(data, (start, end), self.sizes(data), self.wait());
+        self.originals.push(data, (start, end), self.sizes(data));
         if let Some(episode) = &mut self.episode
             && matches!(episode.phase, Phase::Loss(_))
             && episode.advanced
@@ -353,8 +360,16 @@ impl Sender {
         Sizes::of(data, self.is_mss_known.then_some(self.mss))
     }
 
-    /// Time after a transmission in which no timer of the sender can expire.
-    fn wait(&self) -> Duration {
+    /// Whether new data follows the latest one before a timer of the sender can have expired.
+    #[inline]
+    fn follows(&self, data: &Data) -> bool {
+        let Some(latest_at) = self.originals.latest_at() else { return false };
+        let wait = data.at.since(latest_at);
+        wait <= timing::REACTION || wait <= self.shortest_timer()
+    }
+
+    /// Shortest timer after a transmission.
+    fn shortest_timer(&self) -> Duration {
         match self.timing.pto(self.segments(self.flight()) <= 1) {
             Some(pto) if self.kind.tail_loss_probes() != Has::No => pto,
             Some(_) => self.timing.base_rto(),

@@ -19,11 +19,11 @@ from tcpsf.cli.quantities import Count
     metavar="N",
     help="Print why the retransmission with this packet number was classified as it was.",
 )
-@out("Write the tables flows, episodes and retransmissions to this folder, as Parquet.")
+@out("Write the tables flows, episodes, retransmissions, transmissions and losses as Parquet.")
 @as_json
 @force()
 def analyze(**arguments: Any) -> None:
-    """Analyse captures: what repaired each loss, and the time that it cost.
+    """Analyse captures: what repaired each loss, the time that it cost, and the loss law.
 
     FILE is a pcap or pcapng file, which may be compressed with gzip or zstd, or `-` for standard
     input. A damaged file is read up to the damage. The capture may have been made at the sender, at

@@ -52,8 +52,8 @@ impl Flow {
 }
 
 impl Half {
-    /// Result of the test for a policer, and the rate of the token bucket in bytes of IP packets per
-    /// second. Only a capture at the sender shows the round-trip times that a queue would lengthen.
+    /// Result of the test for a policer, and the rate of the token bucket in bytes of IP packets
+    /// per second. Only a capture at the sender shows the round-trip times that a queue lengthens.
     pub fn policing(&self) -> (Policing, Option<f64>) {
         match self.vantage() {
             Vantage::Sender => self.sender.policing(),

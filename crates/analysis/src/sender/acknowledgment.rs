@@ -156,6 +156,7 @@ impl Sender {
     /// Takes the SACK blocks. `before` is SND.UNA before the acknowledgment.
     fn take_sack(&mut self, ack: &Ack, position: u64, before: u64, delivered: &mut Delivered) {
         let dsack = is_dsack(ack);
+        self.has_sack |= !ack.sack.is_empty();
         for (index, block) in ack.sack.iter().enumerate() {
             let (start, end) = (self.position(block.start()), self.position(block.end()));
             if dsack && index == 0 {

@@ -92,13 +92,16 @@ impl Sender {
         }
         for sent in self.outstanding.range_mut(start, end) {
             if !sent.sacked {
-                self.originals.repeat(data.frame, (sent.start, sent.end), sizes);
+                self.originals.repeat((sent.start, sent.end), sizes);
             }
             sent.copies = sent.copies.saturating_add(1);
             (sent.last_at, sent.last_frame) = (data.at, data.frame);
             if sent.retransmission_tsval.is_none() {
                 sent.retransmission_tsval = data.tsval;
             }
+        }
+        if !self.has_sack {
+            self.originals.exclude_joined(start, end);
         }
         if cause == Cause::PathMtu {
             self.originals.exclude(start, end);

@@ -1,10 +1,11 @@
 //! First transmissions between SND.UNA and SND.NXT, and whether they were lost.
 //!
-//! A first transmission was lost if its data was sent again and at least one of its
-//! retransmissions was necessary. A retransmission turns out to be unnecessary when it is reported
-//! as a duplicate, at the latest a round trip after its data was acknowledged. So a segment that
-//! was sent again is settled when data sent after its acknowledgment is acknowledged. Segments keep
-//! the boundaries of the wire: a packet that offload has joined is divided at the segment size.
+//! A first transmission was lost if at least half of its data was sent again in retransmissions
+//! that were necessary. The boundaries of retransmissions may differ. A retransmission turns out to
+//! be unnecessary when it is reported as a duplicate, at the latest a round trip after its data was
+//! acknowledged. So a segment that was sent again is settled when data sent after its
+//! acknowledgment is acknowledged. Segments keep the boundaries of the wire: a packet that offload
+//! has joined is divided at the segment size.
 
 use std::collections::VecDeque;
 
@@ -16,8 +17,11 @@ use super::outcome::{Outcome, Outcomes};
 /// Number of round-trip times that are kept to find one near a loss.
 const ROUND_TRIPS: usize = 8;
 
-/// Largest payload of a segment without joining, if the segment size is unknown: Ethernet.
-const ETHERNET: u32 = 1460;
+/// Largest IP packet in a frame of Ethernet, in bytes (RFC 894).
+const ETHERNET_MTU: u32 = 1500;
+
+/// Bytes by which a single segment may exceed the segment size of the connection.
+const SLACK: u32 = 200;
 
 /// Maximum number of segments that offload joins to one packet: 512 kB of 536 bytes.
 const MAX_JOINED: u32 = 1024;
@@ -30,12 +34,10 @@ struct Original {
     at: Instant,
     frame: u64,
     sent_before: u64,
-    /// Packet of its latest retransmission.
-    repeated_by: u64,
     size: u32,
-    /// Retransmissions, and those of them that were not necessary.
-    repeats: u16,
-    refuted: u16,
+    /// Bytes in retransmissions, and in those that were not necessary.
+    repeated: u64,
+    refuted: u64,
     is_followed: bool,
     round_trip: Option<Duration>,
 }
@@ -43,6 +45,16 @@ struct Original {
 impl Original {
     fn is_gap(&self) -> bool {
         self.frame == 0 && self.size == 0
+    }
+
+    /// Bytes that it has in common with a range.
+    fn overlap(&self, start: u64, end: u64) -> u64 {
+        self.end.min(end).saturating_sub(self.start.max(start))
+    }
+
+    /// Whether a number of its bytes is at least half of it.
+    fn is_half(&self, bytes: u64) -> bool {
+        2 * bytes >= self.end - self.start
     }
 
     fn outcome(&self) -> Outcome {
@@ -53,7 +65,7 @@ impl Original {
             frame: self.frame,
             sent_before: self.sent_before,
             size: self.size,
-            is_lost: self.repeats > self.refuted,
+            is_lost: self.repeated > self.refuted && self.is_half(self.repeated - self.refuted),
             is_followed: self.is_followed,
             round_trip: self.round_trip,
         }
@@ -81,9 +93,21 @@ pub(super) struct Sizes {
 impl Sizes {
     /// Sizes of a packet, with the segment size of the connection if it is known.
     pub(super) fn of(data: &Data, mss: Option<u32>) -> Self {
-        let segment = mss.or((data.payload <= ETHERNET).then_some(ETHERNET));
-        let is_possible = |segment: &u32| data.payload.div_ceil(*segment) <= MAX_JOINED;
-        Self { header: data.header.into(), segment: segment.filter(is_possible) }
+        let header = u32::from(data.header);
+        // A host may announce a smaller MSS than it sends, and captured packets may have been
+        // divided again. Such a packet fits into a frame of Ethernet.
+        let is_single = |mss: u32| {
+            data.payload <= mss
+                || data.payload - mss <= SLACK && data.payload + header <= ETHERNET_MTU
+        };
+        let segment = match mss {
+            Some(mss) if !is_single(mss) => {
+                Some(mss).filter(|mss| data.payload.div_ceil(*mss) <= MAX_JOINED)
+            }
+            None if data.payload + header > ETHERNET_MTU => None,
+            _ => Some(data.payload),
+        };
+        Self { header, segment: segment.map(|segment| segment.max(1)) }
     }
 
     /// Size of the IP packet of a segment.
@@ -121,26 +145,28 @@ impl Originals {
         self.queue.len() + self.settling.len() + self.outcomes.len()
     }
 
+    /// Notes that other data follows the latest one.
+    pub(super) fn follow(&mut self) {
+        if let Some(last) = self.queue.back_mut() {
+            last.is_followed = true;
+        }
+    }
+
     /// Adds data that the capture does not have.
     pub(super) fn push_gap(&mut self, at: Instant, start: u64, end: u64) {
         let gap = Original { frame: 0, ..self.original(at, start, end) };
         self.queue.push_back(Original { is_followed: true, ..gap });
     }
 
-    /// Adds a packet with new data. `wait` is the time after which a timer of the sender may expire.
+    /// Time of the latest first transmission, unless it is acknowledged.
     #[inline]
-    pub(super) fn push(
-        &mut self,
-        data: &Data,
-        (start, end): (u64, u64),
-        sizes: Sizes,
-        wait: Duration,
-    ) {
-        if let Some(last) = self.queue.back_mut()
-            && data.at.since(last.at) <= wait
-        {
-            last.is_followed = true;
-        }
+    pub(super) fn latest_at(&self) -> Option<Instant> {
+        self.queue.back().map(|last| last.at)
+    }
+
+    /// Adds a packet with new data.
+    #[inline]
+    pub(super) fn push(&mut self, data: &Data, (start, end): (u64, u64), sizes: Sizes) {
         if data.payload == 0 {
             return;
         }
@@ -173,9 +199,8 @@ impl Originals {
             at,
             frame: 0,
             sent_before: self.sent_bytes,
-            repeated_by: 0,
             size: 0,
-            repeats: 0,
+            repeated: 0,
             refuted: 0,
             is_followed: false,
             round_trip: None,
@@ -197,18 +222,23 @@ impl Originals {
     }
 
     /// Takes a part of a retransmission that had not been acknowledged.
-    pub(super) fn repeat(&mut self, frame: u64, (start, end): (u64, u64), sizes: Sizes) {
+    pub(super) fn repeat(&mut self, (start, end): (u64, u64), sizes: Sizes) {
         self.divide_gap(start, end, sizes);
         let round_trips = self.round_trips;
         for original in self.overlapping(start, end) {
-            if original.repeated_by == frame {
-                continue;
-            }
-            original.repeated_by = frame;
-            original.repeats = original.repeats.saturating_add(1);
-            if original.repeats == 1 {
+            original.repeated += original.overlap(start, end);
+            if original.round_trip.is_none() {
                 original.round_trip = nearest(&round_trips, original.at);
             }
+        }
+    }
+
+    /// Excludes all but the first segment of a retransmission that joins several: without SACK it
+    /// is not known whether the others were lost.
+    pub(super) fn exclude_joined(&mut self, start: u64, end: u64) {
+        let is_main = |original: &&mut Original| original.is_half(original.overlap(start, end));
+        for original in self.overlapping(start, end).filter(is_main).skip(1) {
+            original.size = 0;
         }
     }
 
@@ -223,11 +253,11 @@ impl Originals {
     pub(super) fn refute(&mut self, range: Option<(u64, u64)>) {
         let Some((start, end)) = range else { return };
         for original in self.overlapping(start, end) {
-            original.refuted = original.refuted.saturating_add(1);
+            original.refuted += original.overlap(start, end);
         }
         let settling = self.settling.iter_mut().map(|settling| &mut settling.original);
         for original in settling.filter(|original| original.start < end && original.end > start) {
-            original.refuted = original.refuted.saturating_add(1);
+            original.refuted += original.overlap(start, end);
         }
     }
 
@@ -244,7 +274,7 @@ impl Originals {
             if front.end > una {
                 break;
             }
-            if front.repeats == 0 && self.settling.is_empty() {
+            if front.repeated == 0 && self.settling.is_empty() {
                 self.outcomes.add(&front.outcome());
             } else {
                 self.settling.push_back(Settling { original: *front, point: nxt });
@@ -252,7 +282,7 @@ impl Originals {
             self.queue.pop_front();
         }
         while let Some(front) = self.settling.front() {
-            if front.original.repeats > 0 && una <= front.point {
+            if front.original.repeated > 0 && una <= front.point {
                 break;
             }
             self.outcomes.add(&front.original.outcome());

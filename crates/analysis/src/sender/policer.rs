@@ -4,11 +4,13 @@
 //! The method is that of Flach et al., "An Internet-Wide Analysis of Traffic Policing", SIGCOMM
 //! 2016, section 3.1. The rate of the policer is that of the bytes that pass between the first and
 //! the last loss. At this rate the bucket must be empty at each loss, and not overdrawn by the
-//! packets that pass. A bucket that is full at times passes less than its rate allows, so a long
-//! connection is tested in parts of 15 to 29 losses, of which half must agree. Round-trip times that rise before losses indicate a full queue instead. The
-//! limits are those of the paper's published program. Unlike there, losses must find fewer tokens
-//! than other packets beyond chance (rank test of Mann and Whitney 1947), because random losses of
-//! a sender with a constant rate fulfil the other conditions.
+//! packets that pass. Round-trip times that rise before losses indicate a full queue instead. The
+//! limits are those of the paper's published program.
+//!
+//! Unlike there, losses must find fewer tokens than other packets beyond chance, because random
+//! losses of a sender with a constant rate fulfil the other conditions. And a bucket that is full
+//! at times passes less than its rate allows, so a long connection is tested in parts of 15 to 29
+//! losses, of which half must agree.
 
 use units::{Duration, Instant};
 
