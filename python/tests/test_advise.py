@@ -30,7 +30,11 @@ TAILS = tuple(map(remedy, ("tail(n=4)", "dup-tail")))
 
 
 def captured(
-    folder: Path, loss: PacketLoss | ByteLoss | None, sizes: Sizes, rate: float = 20.0
+    folder: Path,
+    loss: PacketLoss | ByteLoss | None,
+    sizes: Sizes,
+    rate: float = 20.0,
+    sender: str = "linux",
 ) -> Path:
     """Capture responses of a Linux server at the server, over a round trip of 40 ms."""
     path = folder / "server.pcapng"
@@ -47,7 +51,7 @@ def captured(
         to="client",
         rate=rate,
         sizes=sizes,
-        sender="linux",
+        sender=sender,
         handshake=True,
         opener="receiver",
     )
@@ -107,6 +111,21 @@ def test_tail_framing_helps_if_each_byte_is_lost_alike(by_byte: Path) -> None:
     p99 = found.results[1].measures["p99_s"].percent
     assert p99 is not None
     assert p99.value < -50
+
+
+@pytest.mark.parametrize("name", ["dup-tail", "rto-min(ms=20)"])
+def test_the_prediction_is_that_of_the_remedy(by_packet: Path, tmp_path: Path, name: str) -> None:
+    loss, sizes = PacketLoss(probability=0.03), Sizes(classes=[1200, 14_000])
+    captured(tmp_path, loss, sizes, rate=200.0, sender=f"linux / {name}")
+    measured = analyze(tmp_path / "server.pcapng").tables.transfers.filter(direction="responder")
+    # Acknowledgments need another half of the round-trip time.
+    p99_s = float(measured["completion_s"].drop_nulls().quantile(0.99) or 0.0) - 0.02
+    found = advised(by_packet, remedies=[remedy(name)])
+    p99 = found.results[1].measures["p99_s"]
+    assert p99.value is not None
+    assert p99.over_laws is not None
+    low, high = p99.over_laws
+    assert abs(p99.value.value - p99_s) < 0.1 * p99_s or low <= p99_s <= high
 
 
 def test_the_advice_depends_on_the_seed_alone(by_packet: Path) -> None:
@@ -307,6 +326,15 @@ class TestCommand:
         jsonschema.validate(data, json.loads(file.read_text(encoding="utf-8")))
         assert [each["name"] for each in data["remedies"]] == ["none", "dup-tail", "iw=20"]
         assert data["recommended"] == "dup-tail"
+
+    def test_page(self, tcpsf: Command, by_packet: Path, tmp_path: Path) -> None:
+        page = tmp_path / "advice.html"
+        words = ("advise", by_packet, "--runs", "2", "--remedy", "dup-tail", "--report", page)
+        assert tcpsf(*words).status == 0
+        content = page.read_text(encoding="utf-8")
+        assert "Completion time by remedy" in content
+        assert "<code>dup-tail</code>" in content
+        assert "already exists" in tcpsf(*words).err
 
     @pytest.mark.parametrize(
         ("words", "error"),

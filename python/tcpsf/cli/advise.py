@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Literal
 
 from tcpsf.advice import REMEDIES, advise, remedy
+from tcpsf.cli.file_checks import put, staged_page
 from tcpsf.cli.output import print_result
 from tcpsf.cli.progress import bar
+from tcpsf.report.advice_page import advice_page
 
 ADVICE_SCHEMA = "tcpsf.advise/1"
 
@@ -25,21 +27,25 @@ def command(
     runs: int,
     workers: int | None,
     json: bool,
+    report: Path | None,
+    force: bool,
 ) -> None:
-    """Replay the capture and print the advice."""
+    """Replay the capture, print the advice and, with ``report``, write the page."""
     chosen = tuple(map(remedy, remedies)) or REMEDIES
-    with bar("replaying") as progress:
-        found = advise(
-            file,
-            direction=direction,
-            port=port,
-            sender=sender,
-            remedies=chosen,
-            runs=runs,
-            seed=seed,
-            workers=workers,
-            progress=progress,
-        )
+    with staged_page(report, replace=force) as page:
+        with bar("replaying") as progress:
+            found = advise(
+                file,
+                direction=direction,
+                port=port,
+                sender=sender,
+                remedies=chosen,
+                runs=runs,
+                seed=seed,
+                workers=workers,
+                progress=progress,
+            )
+        put(page, report, lambda: advice_page(found))
     if json:
         print_result(json_format.dumps({"schema": ADVICE_SCHEMA, **found.to_dict()}))
     else:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tcpsf.cli.options import FOLDER, Command, as_json, runs, seed, workers
+from tcpsf.cli.options import FOLDER, Command, as_json, force, page, runs, seed, workers
 from tcpsf.cli.quantities import Count, OneOf
 
 
@@ -43,6 +43,8 @@ from tcpsf.cli.quantities import Count, OneOf
 @runs(20, "Number of runs with each remedy and each loss law. Runs with the same seed are a pair.")
 @workers
 @as_json
+@page("Write a page with the answer and a chart to this file.")
+@force("--report")
 def advise(**arguments: Any) -> None:
     """Advise which remedy for losses would help, from a capture.
 
