@@ -112,7 +112,7 @@ def server(folder: Path, sender: str) -> Iterator[str]:
         first = b"" if process.stdout is None else process.stdout.readline()
         yield json.loads(first)["addresses"][0]
     finally:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
         process.wait(60)
 
 

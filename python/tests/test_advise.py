@@ -15,14 +15,15 @@ from conftest import Command
 
 from tcpsf import BurstLoss, ByteLoss, Link, PacketLoss, Pcap, Poisson, Scenario, Sizes, Tcp, run
 from tcpsf.advice import REMEDIES, Advice, advise_on, remedy
-from tcpsf.advice.law_variants import variants
+from tcpsf.advice.law_variants import scaled, variants
+from tcpsf.advice.path_losses import loss_factors, with_classes
 from tcpsf.advice.population import population
 from tcpsf.advice.remedy_list import NONE
 from tcpsf.advice.replay import ReplayArm, ReplayRun
 from tcpsf.advice.setups import MOST_SETUPS, drawn, setups
 from tcpsf.advice.verdicts import results
 from tcpsf.capture_law import LossLaw, PolicerTest, SizeClass
-from tcpsf.captures import CaptureResult, analyze
+from tcpsf.captures import CaptureResult, CaptureTables, analyze
 from tcpsf.distribution import Distribution
 from tcpsf.errors import TcpsfError
 
@@ -244,6 +245,38 @@ def test_set_ups_are_few_and_keep_every_transfer(by_packet: Path) -> None:
     assert {sum(map(len, sizes)) for sizes in runs} == {700}
     shares = [sum(len(sizes[at]) for sizes in runs) / 14_000 for at in range(len(parts))]
     assert shares == pytest.approx([len(part.sizes) / count for part in parts], abs=0.001)
+
+
+def by_address(losses: list[int]) -> CaptureTables:
+    """Rows of connections to several addresses, with 1000 first transmissions to each."""
+    count = len(losses)
+    numbers = pl.int_range(0, count, eager=True)
+    flows = pl.DataFrame({"flow": numbers, "destination": numbers.cast(pl.String)})
+    flows = flows.with_columns(direction=pl.lit("responder"))
+    transmissions = flows.select("flow", "direction").with_columns(
+        lost=pl.Series(losses), packets=pl.lit(1000)
+    )
+    empty = pl.DataFrame()
+    return CaptureTables(
+        flows=flows,
+        episodes=empty,
+        retransmissions=empty,
+        transmissions=transmissions,
+        losses=empty,
+        transfers=empty,
+    )
+
+
+def test_losses_may_differ_between_addresses() -> None:
+    given = law(packets=10_000, losses=200)
+    assert loss_factors(by_address([18, 22, 25, 16, 20, 19, 21, 24, 15, 20]), given) is None
+    factors = loss_factors(by_address([110, 10, 10, 10, 10, 10, 10, 10, 10, 10]), given)
+    assert factors is not None
+    transfers = pl.DataFrame({"flow": [0, 1, 2, 0], "loss_factor": [1.0] * 4})
+    classes = with_classes(transfers, factors)["loss_factor"].to_list()
+    assert classes == pytest.approx([5.4, 0.5, 0.5, 5.4], rel=0.1)
+    losses = (PacketLoss(probability=0.02), ByteLoss(probability=1e-5))
+    assert survival(scaled(losses, 3.0), 1000) == pytest.approx(survival(losses, 1000) ** 3)
 
 
 def arm(times_ms: Callable[[int], float], packets: int = 100) -> ReplayArm:

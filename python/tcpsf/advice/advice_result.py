@@ -282,7 +282,15 @@ def assumptions(found: Advice) -> Iterator[str]:
         "and the loss law, and no queue or limited rate."
     )
     yield "Each transfer is one write, on a connection whose round-trip time is known."
-    yield "The losses of all connections follow one law. Acknowledgments and requests are not lost."
+    if population.losses_differ:
+        classes = sorted({part.loss_factor for part in found.setups})
+        shown = ", ".join(text.plain(each, 2) for each in classes)
+        yield (
+            f"Losses differ between addresses. Their classes have {shown} times the losses of the law."
+        )
+    else:
+        yield "The losses of all connections follow one law."
+    yield "Acknowledgments and requests are not lost."
     if law.bursty:
         yield (
             "A burst has a number of packets that does not depend on their sizes. Transfers to the "

@@ -7,12 +7,14 @@ times, segment sizes, windows and kinds of sender, without a remedy and with eac
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
 from tcpsf import stats
 from tcpsf.advice.advice_result import Advice, Check
 from tcpsf.advice.law_variants import variants
+from tcpsf.advice.path_losses import loss_factors, with_classes
 from tcpsf.advice.population import Direction, Population, population
 from tcpsf.advice.remedy_list import NONE, REMEDIES, Remedy
 from tcpsf.advice.replay import ReplayPlan
@@ -87,7 +89,14 @@ def advise_on(
         if each.name in [other.name for other in listed[:at]]:
             raise TcpsfError(f"remedy `{each.name}` is given twice", hint="give each remedy once")
     chosen = population(name, found, direction=direction, port=port)
-    law = _law(name, found, chosen)
+    tables = _tables(found, chosen)
+    law = _law(name, tables, chosen)
+    factors = loss_factors(tables, law) if law.evidence == "enough" else None
+    chosen = replace(
+        chosen,
+        transfers=with_classes(chosen.transfers, factors),
+        losses_differ=factors is not None,
+    )
     plan = ReplayPlan(
         parts=setups(chosen, sender=sender),
         laws=variants(law),
@@ -110,12 +119,16 @@ def advise_on(
     )
 
 
-def _law(name: str, found: CaptureResult, chosen: Population) -> LossLaw:
+def _tables(found: CaptureResult, chosen: Population) -> CaptureTables:
+    """Return the rows of the connections whose transfers are replayed."""
+    if chosen.port is None:
+        return found.tables
+    kept = chosen.transfers.select("flow").unique()
+    return CaptureTables(*(each.join(kept, on="flow", how="semi") for each in found.tables))
+
+
+def _law(name: str, tables: CaptureTables, chosen: Population) -> LossLaw:
     """Fit the losses of the connections whose transfers are replayed."""
-    tables = found.tables
-    if chosen.port is not None:
-        kept = chosen.transfers.select("flow").unique()
-        tables = CaptureTables(*(each.join(kept, on="flow", how="semi") for each in tables))
     laws = [law for law in loss_laws(tables) if law.direction == chosen.direction]
     if not laws or not laws[0].losses:
         raise TcpsfError(

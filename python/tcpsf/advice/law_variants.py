@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from tcpsf.capture_law import LossLaw, size_loss
 from tcpsf.scenario import BurstLoss, ByteLoss, PacketLoss
@@ -27,14 +28,30 @@ LONGER = 1.1
 """Ratio to the run of independent losses from which a mean run is replayed as bursts."""
 
 
+ScenarioLosses: TypeAlias = tuple[PacketLoss | ByteLoss | BurstLoss, ...]
+"""Losses in series."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LawVariant:
     """A loss law of a replay."""
 
     name: str
     """``fitted``, or the end of an interval that it stands for."""
-    losses: tuple[PacketLoss | ByteLoss | BurstLoss, ...]
+    losses: ScenarioLosses
     """Losses in series; at least one."""
+
+
+def scaled(losses: ScenarioLosses, factor: float) -> ScenarioLosses:
+    """Return losses that are ``factor`` times as frequent, up to `MOST_LOSS`."""
+    return tuple(
+        replace(
+            loss,
+            # A chain of bursts can lose half of the packets at least.
+            probability=min(-math.expm1(math.log1p(-loss.probability) * factor), MOST_LOSS),
+        )
+        for loss in losses
+    )
 
 
 def variants(law: LossLaw) -> tuple[LawVariant, ...]:
@@ -52,9 +69,7 @@ def variants(law: LossLaw) -> tuple[LawVariant, ...]:
     return tuple(found)
 
 
-def _ends(
-    law: LossLaw, run: float | None
-) -> Iterator[tuple[str, tuple[PacketLoss | ByteLoss | BurstLoss, ...]]]:
+def _ends(law: LossLaw, run: float | None) -> Iterator[tuple[str, ScenarioLosses]]:
     """Yield the losses at the ends of the intervals."""
     exponent = law.exponent or 0.0
     if law.loss_interval is not None:
@@ -88,9 +103,7 @@ def _refitted(law: LossLaw, exponent: float) -> float:
     return high if lost else law.loss
 
 
-def _losses(
-    law: LossLaw, loss: float, exponent: float, run: float | None
-) -> tuple[PacketLoss | ByteLoss | BurstLoss, ...]:
+def _losses(law: LossLaw, loss: float, exponent: float, run: float | None) -> ScenarioLosses:
     """Return losses in series of a law with these parameters.
 
     Losses in bursts do not depend on the size of a packet.

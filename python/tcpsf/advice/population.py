@@ -48,7 +48,7 @@ class Population:
     transfers: pl.DataFrame
     """A row per transfer: ``flow``, ``bytes``, ``segments``, ``window`` (segments at the start),
     ``rtt_s``, ``interval_s`` (mean time between transfers to the same address, at most ``rtt_s``),
-    ``completion_s``, ``kind``, ``sack``, ``timestamps``, ``mss`` and ``lossy``."""
+    ``completion_s``, ``kind``, ``sack``, ``timestamps``, ``mss``, ``lossy`` and ``loss_factor``."""
     left_out: dict[str, int]
     """Transfers that are not replayed, by the reason."""
     initial_window: int
@@ -59,6 +59,8 @@ class Population:
     """Minimum timeout in seconds of senders without RACK-TLP."""
     lost_time_s: float
     """Time in seconds that losses cost in this direction."""
+    losses_differ: bool = False
+    """Whether losses differ between addresses, so that ``loss_factor`` is not 1."""
 
     @property
     def lossy(self) -> int:
@@ -115,6 +117,7 @@ def population(
         "timestamps",
         "mss",
         (pl.col("retransmitted_packets") > 0).alias("lossy"),
+        pl.lit(1.0).alias("loss_factor"),
     )
     return Population(
         direction=chosen,
@@ -197,14 +200,15 @@ def _check(name: str, rows: pl.DataFrame) -> None:
 def _initial_window(rows: pl.DataFrame) -> int:
     """Estimate the initial window in segments: the most that first transfers often sent at once.
 
-    It is the 90th percentile of those that an acknowledgment had to continue. Otherwise it is ten
-    (RFC 6928), or the largest number that was sent at once.
+    It is the 90th percentile of those that an acknowledgment had to continue, or the 99th of all if
+    that is more. If all were sent at once, the window is ten (RFC 6928) at least.
     """
     first = rows.filter((rows["number"] == 0) & rows["from_start"])
     limited = first.filter(first["first_segments"] < first["segments"])["first_segments"]
-    if limited.len():
-        return int(limited.quantile(0.9, "higher") or 1)
-    return int(max(10, *first["first_segments"].to_list()))
+    at_once = int(first["first_segments"].quantile(0.99, "higher") or 1)
+    if limited.is_empty():
+        return max(10, at_once)
+    return max(int(limited.quantile(0.9, "higher") or 1), at_once)
 
 
 def _kept(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from tcpsf.advice.law_variants import LawVariant
+from tcpsf.advice.law_variants import LawVariant, scaled
 from tcpsf.advice.population import Population
 from tcpsf.advice.remedy_list import COUNTED, RFC_WINDOW, Remedy
 from tcpsf.scenario import Link, Scenario, Tcp, Transfers
 
-MOST_GROUPS = 8
-"""Largest number of combinations of sender, options, segment size and window that are replayed."""
+MOST_GROUPS = 12
+"""Largest number of combinations of sender, options, segment size, window and class of losses."""
 
 MOST_SETUPS = 48
 """Largest number of set-ups."""
@@ -83,6 +83,7 @@ class _Group(NamedTuple):
     timestamps: bool
     mss: int
     window: int
+    loss_factor: float
 
 
 class _Member(NamedTuple):
@@ -104,6 +105,8 @@ class ReplaySetup:
     mss_bytes: int
     window: int
     """Window in segments with which the transfers begin."""
+    loss_factor: float
+    """Factor by which losses exceed those of the law."""
     rtt_s: float
     """Round-trip time in seconds: the mean."""
     interval_s: float
@@ -127,6 +130,7 @@ class ReplaySetup:
             "timestamps": self.timestamps,
             "mss_bytes": self.mss_bytes,
             "window_segments": self.window,
+            "loss_factor": self.loss_factor,
             "rtt_s": self.rtt_s,
             "interval_s": self.interval_s,
             "transfers": len(sizes),
@@ -147,7 +151,8 @@ def setups(found: Population, *, sender: str | None = None) -> tuple[ReplaySetup
         # A window above the initial one counts as a power of two of it.
         doublings = max(0, (row["window"] // found.initial_window).bit_length() - 1)
         window = min(found.initial_window << doublings, control.most_window)
-        group = _Group(control, row["sack"], row["timestamps"], row["mss"], window)
+        options = row["sack"], row["timestamps"], row["mss"]
+        group = _Group(control, *options, window, row["loss_factor"])
         grouped[group].append(_Member(row["rtt_s"], row["bytes"], row["interval_s"]))
     made = [
         ReplaySetup(
@@ -156,6 +161,7 @@ def setups(found: Population, *, sender: str | None = None) -> tuple[ReplaySetup
             timestamps=group.timestamps,
             mss_bytes=group.mss,
             window=group.window,
+            loss_factor=group.loss_factor,
             rtt_s=fmean(each.rtt_s for each in near),
             interval_s=fmean(each.interval_s for each in near),
             sizes=tuple(sorted(each.bytes for each in near)),
@@ -188,6 +194,7 @@ def _merged(grouped: dict[_Group, list[_Member]]) -> dict[_Group, list[_Member]]
             key=lambda other: (
                 other.control == group.control,
                 other.sack == group.sack,
+                -abs(other.loss_factor - group.loss_factor),
                 -abs(other.window - group.window),
                 -abs(other.mss - group.mss),
             ),
@@ -306,7 +313,7 @@ def _links(number: int, part: ReplaySetup, law: LawVariant) -> Iterator[Link]:
     half = _nanos(part.rtt_s / 2)
     nodes = [f"server-{number}", *(f"loss-{number}-{at}" for at in range(1, len(law.losses)))]
     nodes.append(f"client-{number}")
-    for at, loss in enumerate(law.losses):
+    for at, loss in enumerate(scaled(law.losses, part.loss_factor)):
         yield Link(
             name=f"data-{number}-{at}",
             from_=nodes[at],
