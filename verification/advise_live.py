@@ -9,8 +9,9 @@ The prediction is the time from the first packet of a reply until the receiver h
 measures from its request on. The difference is the time of the request and of the processing in both
 programs. It is measured as that of the medians without a remedy, and subtracted.
 
-A prediction is right if it is within 10 % of the measurement or within the interval of the
-measurement, or if the measurement is within the interval of the prediction.
+A prediction is right if it is within 10 % of the measurement, or if the interval of the difference
+contains zero. The ends of this interval follow from those of both intervals (Newcombe 1998, method
+10).
 
     python verification/advise_live.py [--only 1,2] [--requests 2500] [--rate 60]
 
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import signal
 import statistics
@@ -167,11 +169,12 @@ def judged(found: Advice, name: str, measured: stats.Estimate) -> tuple[str, boo
     if p99.value is None or p99.over_laws is None:
         return f"{name}: no prediction", False
     predicted, (low, high) = p99.value.value, p99.over_laws
-    holds = (
-        abs(predicted - measured.value) <= GOAL * measured.value
-        or low <= measured.value <= high
-        or measured.low <= predicted <= measured.high
-    )
+    difference = predicted - measured.value
+    if difference > 0:
+        noise = math.hypot(predicted - low, measured.high - measured.value)
+    else:
+        noise = math.hypot(high - predicted, measured.value - measured.low)
+    holds = abs(difference) <= max(GOAL * measured.value, noise)
     text = (
         f"{name}: predicted {1e3 * predicted:.0f} [{1e3 * low:.0f},{1e3 * high:.0f}] ms, measured "
         f"{1e3 * measured.value:.0f} [{1e3 * measured.low:.0f},{1e3 * measured.high:.0f}] ms"

@@ -47,7 +47,8 @@ class Population:
     """Port of the end that did not open the connections, if only this one was selected."""
     transfers: pl.DataFrame
     """A row per transfer: ``flow``, ``bytes``, ``segments``, ``window`` (segments at the start),
-    ``rtt_s``, ``interval_s`` (mean time between transfers to the same address, at most ``rtt_s``),
+    ``rtt_s``, ``interval_s`` (of transfers in which as many packets leave for the same address as in
+    the capture, at most ``rtt_s``),
     ``completion_s``, ``kind``, ``sack``, ``timestamps``, ``mss``, ``lossy`` and ``loss_factor``."""
     left_out: dict[str, int]
     """Transfers that are not replayed, by the reason."""
@@ -110,7 +111,7 @@ def population(
         "segments",
         pl.max_horizontal(pl.col("first_segments"), pl.lit(initial)).alias("window"),
         "rtt_s",
-        _interval_s(),
+        _interval_s(_packets_for_data(flows)),
         "completion_s",
         "kind",
         "sack",
@@ -163,14 +164,22 @@ def _flow_facts(flows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _interval_s() -> pl.Expr:
-    """Return the mean time between transfers to the same address, but at most a round trip."""
+def _packets_for_data(flows: pl.DataFrame) -> float:
+    """Return the number of packets, with acknowledgments and SYNs, for each packet with data."""
+    return float(flows["packets"].sum()) / max(1.0, float(flows["data_packets"].sum()))
+
+
+def _interval_s(packets: float) -> pl.Expr:
+    """Return the mean time between transfers to the same address, but at most a round trip.
+
+    Of ``packets`` packets, one has data. The replay has only those, so the interval is shorter.
+    """
     import polars as pl
 
     start_s = pl.col("start_s")
     others = pl.len().over("destination") - 1
     span_s = start_s.max().over("destination") - start_s.min().over("destination")
-    mean_s = pl.when(others > 0).then(span_s / others)
+    mean_s = pl.when(others > 0).then(span_s / others / packets)
     return pl.min_horizontal(mean_s, pl.col("rtt_s")).alias("interval_s")
 
 

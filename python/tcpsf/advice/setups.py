@@ -110,7 +110,7 @@ class ReplaySetup:
     rtt_s: float
     """Round-trip time in seconds: the mean."""
     interval_s: float
-    """Mean time between transfers to the same address in seconds, at most a round-trip time."""
+    """Time in seconds between transfers whose losses in bursts belong together."""
     sizes: tuple[int, ...]
     """Bytes of each transfer in ascending order."""
 
