@@ -94,17 +94,15 @@ impl Sizes {
     /// Sizes of a packet, with the segment size of the connection if it is known.
     pub(super) fn of(data: &Data, mss: Option<u32>) -> Self {
         let header = u32::from(data.header);
+        let fits = data.payload.saturating_add(header) <= ETHERNET_MTU;
         // A host may announce a smaller MSS than it sends, and captured packets may have been
         // divided again. Such a packet fits into a frame of Ethernet.
-        let is_single = |mss: u32| {
-            data.payload <= mss
-                || data.payload - mss <= SLACK && data.payload + header <= ETHERNET_MTU
-        };
+        let is_single = |mss: u32| data.payload <= mss || data.payload - mss <= SLACK && fits;
         let segment = match mss {
             Some(mss) if !is_single(mss) => {
                 Some(mss).filter(|mss| data.payload.div_ceil(*mss) <= MAX_JOINED)
             }
-            None if data.payload + header > ETHERNET_MTU => None,
+            None if !fits => None,
             _ => Some(data.payload),
         };
         Self { header, segment: segment.map(|segment| segment.max(1)) }
@@ -114,7 +112,7 @@ impl Sizes {
     fn size(self, payload: u64) -> u32 {
         match self.segment {
             Some(segment) if payload <= u64::from(segment) => {
-                self.header + u32::try_from(payload).unwrap_or(0)
+                self.header.saturating_add(u32::try_from(payload).unwrap_or(0))
             }
             _ => 0,
         }

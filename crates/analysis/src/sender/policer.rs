@@ -106,11 +106,11 @@ struct Part {
 }
 
 impl Part {
-    /// Tokens of a part; `None` if its losses are at one time.
+    /// Tokens of a part; `None` if its losses are at one time, or nothing passed between them.
     fn of(first: Option<Progress>, observations: &[Observation]) -> Option<Self> {
         let (start, end) = (observations.first()?.lost, observations.last()?.lost);
         let span = seconds(start.at, end.at);
-        if span <= 0.0 {
+        if span <= 0.0 || end.bytes <= start.bytes {
             return None;
         }
         let rate = bytes(start.bytes, end.bytes) / span;

@@ -36,6 +36,17 @@ pub fn run(bytes: &[u8]) {
             assert!(found.transfer.first_segments <= found.transfer.segments);
             assert!(flows.iter().any(|flow| flow.number == found.flow));
         }
+        let (blocks, losses) = analysis.take_outcomes();
+        let counts = || {
+            let cells = blocks.iter().flat_map(|found| &found.block.cells);
+            cells.flat_map(|cell| [cell.followed, cell.last])
+        };
+        assert!(counts().all(|count| count.lost <= count.packets));
+        assert_eq!(counts().map(|count| count.lost).sum::<u64>(), losses.len() as u64);
+        for found in losses {
+            assert!(found.loss.size > 0 && found.loss.run > 0);
+            assert!(flows.iter().any(|flow| flow.number == found.flow));
+        }
     }
 }
 
@@ -47,5 +58,6 @@ fn check(flow: &Flow) {
         assert!(facts.unique_bytes <= facts.payload_bytes);
         assert!(facts.smallest_payload <= facts.largest_payload);
         assert!(half.mss() > 0);
+        assert!(half.policing().1.is_none_or(|rate| rate >= 0.0));
     }
 }
