@@ -8,8 +8,9 @@ often the test for a policer is right.
 
     python verification/loss_law.py [RUNS]
 
-A coverage passes if 95 %, or more, is within its own 99 % interval. A policer must be found in nine
-of ten transfers, and without one in one of twenty at most.
+A coverage passes if 95 %, or more, is within its own 99 % interval. Bursts seen by the receiver are
+stated and not judged, because those at the end of a flight are not visible. A policer must be found in
+nine of ten transfers, and without one in one of twenty at most.
 """
 
 # ruff: noqa: T201 (this program prints verdicts)
@@ -29,10 +30,15 @@ from tcpsf.capture_laws import loss_laws
 from tcpsf.captures import analyze
 from tcpsf.intervals import Ends, wilson
 
+PLACES: Final[tuple[Place, ...]] = ("sender", "receiver")
 RUNS: Final = 200
+MOST: Final = 1_000_000
+"""Maximum number of runs of a comparison."""
 NOMINAL: Final = 0.95
 QUANTILE: Final = 2.576
 """Of the normal distribution, for 99 %."""
+MANY: Final = 2.0
+"""Mean run from which on losses come in bursts."""
 FOUND: Final = 0.9
 FALSE: Final = 0.05
 
@@ -43,11 +49,14 @@ def main() -> int:
     with TemporaryDirectory() as name:
         folder = Path(name)
         failed = sum(
-            judge_intervals(law, place, runs, folder)
-            for law in SHORT
-            for place in ("sender", "receiver")
+            judge_intervals(law, place, seeds(2 * number + part, runs), folder)
+            for number, law in enumerate(SHORT)
+            for part, place in enumerate(PLACES)
         )
-        failed += sum(judge_policer(law, max(runs // 5, 1), folder) for law in LONG)
+        failed += sum(
+            judge_policer(law, seeds(100 + number, max(runs // 5, 1)), folder)
+            for number, law in enumerate(LONG)
+        )
     return 1 if failed else 0
 
 
@@ -57,12 +66,17 @@ def fitted(path: Path) -> LossLaw:
     return law
 
 
-def judge_intervals(law: Law, place: Place, runs: int, folder: Path) -> int:
+def seeds(number: int, runs: int) -> range:
+    """Return the random seeds of one comparison. No two comparisons have common ones."""
+    return range(number * MOST + 1, number * MOST + 1 + min(runs, MOST))
+
+
+def judge_intervals(law: Law, place: Place, seeds: range, folder: Path) -> int:
     """Print the coverages of one law, and return how many are too low."""
     hits: Counter[str] = Counter()
     known: Counter[str] = Counter()
-    bursty, packets, losses = 0, 0, 0
-    for seed in range(1, runs + 1):
+    bursty, packets, losses, runs = 0, 0, 0, len(seeds)
+    for seed in seeds:
         path = folder / "run.pcapng"
         capture_short(law, seed=seed, path=path, place=place)
         found = fitted(path)
@@ -80,7 +94,8 @@ def judge_intervals(law: Law, place: Place, runs: int, folder: Path) -> int:
         f"{law.name}, capture at the {place}: {runs} runs with {packets / runs:.0f} packets "
         f"and {losses / runs:.0f} losses on average, {bursty} with bursts"
     )
-    return sum(judge_coverage(what, hits[what], known[what], runs) for what in known)
+    judged = place == "sender" or law.mean_run < MANY
+    return sum(judge_coverage(what, hits[what], known[what], runs, judged) for what in known)
 
 
 def loss_of_full(found: LossLaw) -> Ends | None:
@@ -88,24 +103,26 @@ def loss_of_full(found: LossLaw) -> Ends | None:
     return found.loss_interval if found.reference_size == FULL else None
 
 
-def judge_coverage(what: str, hits: int, known: int, runs: int) -> int:
+def judge_coverage(what: str, hits: int, known: int, runs: int, judged: bool) -> int:
     """Print one coverage, and return whether it is too low."""
     _, high = wilson(hits / known, known, QUANTILE)
-    good = high >= NOMINAL
+    good = high >= NOMINAL or not judged
+    verdict = ("good" if good else "TOO LOW") if judged else "stated"
     print(
         f"  {what}: an interval in {known} of {runs} runs, "
-        f"the truth is in {hits} of them, {hits / known:.1%}: {'good' if good else 'TOO LOW'}"
+        f"the truth is in {hits} of them, {hits / known:.1%}: {verdict}"
     )
     return not good
 
 
-def judge_policer(law: Law, runs: int, folder: Path) -> int:
+def judge_policer(law: Law, seeds: range, folder: Path) -> int:
     """Print how often a policer was found, and return whether that is wrong."""
     verdicts: Counter[str] = Counter()
-    for seed in range(1, runs + 1):
+    for seed in seeds:
         path = folder / "run.pcapng"
         capture_long(law, seed=seed, path=path)
         verdicts[fitted(path).policer.verdict] += 1
+    runs = len(seeds)
     tested = runs - verdicts["not enough"]
     share = verdicts["found"] / tested if tested else 0.0
     good = tested > 0 and (share >= FOUND if law.policed else share <= FALSE)

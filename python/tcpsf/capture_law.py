@@ -50,6 +50,18 @@ class SizeClass:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FittedLoss:
+    """A point of the fitted law."""
+
+    bytes: float
+    """Size of the IP packet in bytes."""
+    loss: float
+    """Loss probability."""
+    interval: Ends
+    """95 % interval of the loss probability at this size."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PositionClass:
     """First transmissions at about the same place in their connections."""
 
@@ -149,6 +161,8 @@ class LossLaw:
     """Losses by the position of the segment in its connection, in ascending order."""
     policer: PolicerTest
     """Test for a policer."""
+    curve: tuple[FittedLoss, ...] = ()
+    """Fitted law over the range of sizes, in ascending order; empty without an exponent."""
 
     @property
     def share(self) -> float:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 from tcpsf.capture_law import LossLaw
 from tcpsf.chart import Axis, Plot, plot
 
-PLACES = 60
-"""Number of sizes at which the fitted law is drawn."""
+MOST_RUNS = 12
+"""Length from which on runs have one pair of bars."""
 
 OBSERVED, FITTED, INDEPENDENT = "observed", "fitted law", "independent losses"
 
@@ -29,10 +28,14 @@ def law_plots(law: LossLaw) -> tuple[Plot, ...]:
 
 def loss_by_size(law: LossLaw) -> Plot:
     """Return the loss against the size of the IP packet, with the fitted law if there is one."""
-    rows = [_share_row(each.bytes, each.lost, each.packets, each.interval) for each in law.sizes]
+    rows = [
+        _percentages(each.bytes, each.lost / each.packets, each.interval, OBSERVED)
+        for each in law.sizes
+    ]
+    fitted = [_percentages(each.bytes, each.loss, each.interval, FITTED) for each in law.curve]
     note = f"Size cannot explain the loss: {law.exponent_reason}." if law.exponent is None else ""
     return plot(
-        [*rows, *_curve(law)],
+        [*rows, *fitted],
         x_axis=Axis(label="size of the IP packet", unit="bytes", low=0.0),
         y_axis=LOSS,
         style={OBSERVED: "point", FITTED: "line"},
@@ -44,30 +47,22 @@ def loss_by_size(law: LossLaw) -> Plot:
     )
 
 
-def _curve(law: LossLaw) -> Iterator[dict[str, Any]]:
-    """Yield the fitted law with the band of its exponents, by which it turns at its reference."""
-    if law.exponent is None or law.exponent_interval is None:
-        return
-    low, high = law.sizes[0].bytes, law.sizes[-1].bytes
-    for step in range(PLACES + 1):
-        size = low * (high / low) ** (step / PLACES)
-        ends = sorted(law.loss_at(size, exponent=end) for end in law.exponent_interval)
-        yield {
-            "x": size,
-            "y": 100.0 * law.loss_at(size),
-            "low": 100.0 * ends[0],
-            "high": 100.0 * ends[1],
-            "series": FITTED,
-        }
-
-
 def run_length_plot(law: LossLaw) -> Plot:
     """Return the number of runs by length, beside that of independent losses."""
-    rows = [
-        {"x": str(each.length), "y": count, "series": series}
-        for each in law.run_lengths
-        for series, count in ((OBSERVED, float(each.runs)), (INDEPENDENT, each.independent))
-    ]
+    longest = law.run_lengths[-1].length if law.run_lengths else 0
+    last = longest if longest <= MOST_RUNS else MOST_RUNS
+    rows = []
+    for length in range(1, last + 1):
+        chosen = [
+            each
+            for each in law.run_lengths
+            if each.length == length or (length == last and each.length > last)
+        ]
+        name = f"{length} or more" if length == last < longest else str(length)
+        runs = float(sum(each.runs for each in chosen))
+        rows.append({"x": name, "y": runs, "series": OBSERVED})
+        expected = sum(each.independent for each in chosen)
+        rows.append({"x": name, "y": expected, "series": INDEPENDENT})
     return plot(
         rows,
         x_axis=Axis(label="consecutive losses", scale="category"),
@@ -83,7 +78,9 @@ def run_length_plot(law: LossLaw) -> Plot:
 def loss_by_position(law: LossLaw) -> Plot:
     """Return the loss by the position of the segment in its connection."""
     rows = [
-        _share_row(math.sqrt(each.first * (each.last)), each.lost, each.packets, each.interval)
+        _percentages(
+            math.sqrt(each.first * each.last), each.lost / each.packets, each.interval, OBSERVED
+        )
         for each in law.positions
     ]
     return plot(
@@ -94,17 +91,14 @@ def loss_by_position(law: LossLaw) -> Plot:
         keys=KEYS,
         title=f"Loss by position, {law.direction}",
         caption="Share of first transmissions that were lost, with 95 % intervals.",
+        notes=["A point stands for segments n to 2n − 1, and is at their geometric mean."],
         key=f"loss-by-position-{law.direction}",
     )
 
 
-def _share_row(x: float, lost: int, packets: int, interval: tuple[float, float]) -> dict[str, Any]:
+def _percentages(
+    x: float, share: float, interval: tuple[float, float], series: str
+) -> dict[str, Any]:
     """Return a row with a share and its interval as percentages."""
-    low, high = interval
-    return {
-        "x": x,
-        "y": 100.0 * lost / packets,
-        "low": 100.0 * low,
-        "high": 100.0 * high,
-        "series": OBSERVED,
-    }
+    low, high = (100.0 * end for end in interval)
+    return {"x": x, "y": 100.0 * share, "low": low, "high": high, "series": series}

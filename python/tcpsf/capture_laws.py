@@ -7,13 +7,14 @@ memory that does not grow with the capture.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
 
 from tcpsf import text
-from tcpsf.capture_law import LossLaw, PolicerTest, PositionClass, RunLength, SizeClass
+from tcpsf.capture_law import FittedLoss, LossLaw, PolicerTest, PositionClass, RunLength, SizeClass
 from tcpsf.capture_loss_fit import CONFIDENCE, Clusters, SizeCounts, fit, fit_level
 from tcpsf.capture_loss_sums import LossSums
 from tcpsf.captures import CaptureTables
@@ -60,8 +61,19 @@ def loss_laws(tables: CaptureTables) -> tuple[LossLaw, ...]:
     return laws.laws()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BySize:
+    """Loss by size: the values of `LossLaw` with these names."""
+
+    loss: float
+    loss_interval: Ends | None
+    exponent: float | None = None
+    exponent_interval: Ends | None = None
+    exponent_reason: str
+    curve: tuple[FittedLoss, ...] = ()
+
+
 def _law(sums: LossSums) -> LossLaw:
-    direction = DIRECTIONS[0] if sums.direction == DIRECTIONS[0] else DIRECTIONS[1]
     used = np.flatnonzero(sums.packets)
     packets, losses = int(sums.packets.sum()), int(sums.losses.sum())
     blocks, connections = sums.by_block.clusters(used), sums.by_connection.clusters(used)
@@ -70,30 +82,19 @@ def _law(sums: LossSums) -> LossLaw:
     sizes = sums.bytes[used] / sums.packets[used] if used.size else np.zeros(0)
     reference = round(float(sizes[np.argmax(sums.packets[used])])) if used.size else 0
     reason = _lack(losses, blocks)
-    loss: float = losses / packets if packets else 0.0
-    loss_interval: Ends | None = None
-    exponent, exponent_interval = None, None
-    exponent_reason = reason
-    if losses and used.size:
+    if losses:
         counts = SizeCounts(
             sizes=np.log(sizes / reference), packets=sums.packets[used], losses=sums.losses[used]
         )
-        level, ends = fit_level(counts, kinds)
-        loss, loss_interval = _probability(level), (_probability(ends[0]), _probability(ends[1]))
-        if not reason:
-            fitted = fit(counts, kinds)
-            exponent_reason = _indistinct(counts, fitted.exponent_interval if fitted else None)
-            if fitted is not None and not exponent_reason:
-                exponent, exponent_interval = fitted.exponent, fitted.exponent_interval
-                loss = _probability(fitted.level)
-                ends = fitted.level_interval
-                loss_interval = _probability(ends[0]), _probability(ends[1])
-    elif packets:
-        loss_interval = 0.0, 1.0 - (1.0 - CONFIDENCE) ** (1.0 / packets)
+        by_size = _by_size(counts, kinds, reference, reason)
+    else:
+        # The loss for which no loss among so many packets has a probability of 5 %.
+        ends = (0.0, 1.0 - (1.0 - CONFIDENCE) ** (1.0 / packets)) if packets else None
+        by_size = _BySize(loss=0.0, loss_interval=ends, exponent_reason=reason)
     run, run_interval, independent, bursty = _runs(sums, enough=not reason)
     design = _design_effect(sums, kinds, used)
     return LossLaw(
-        direction=direction,
+        direction=DIRECTIONS[0] if sums.direction == DIRECTIONS[0] else DIRECTIONS[1],
         evidence="not enough" if reason else "enough",
         reason=reason or _limits(sums),
         connections=sums.connections,
@@ -101,11 +102,11 @@ def _law(sums: LossSums) -> LossLaw:
         losses=losses,
         excluded=sums.excluded,
         reference_size=reference,
-        loss=loss,
-        loss_interval=loss_interval,
-        exponent=exponent,
-        exponent_interval=exponent_interval,
-        exponent_reason=exponent_reason,
+        loss=by_size.loss,
+        loss_interval=by_size.loss_interval,
+        exponent=by_size.exponent,
+        exponent_interval=by_size.exponent_interval,
+        exponent_reason=by_size.exponent_reason,
         mean_run=run,
         mean_run_interval=run_interval,
         independent_run=independent,
@@ -114,6 +115,33 @@ def _law(sums: LossSums) -> LossLaw:
         sizes=_size_classes(sums, used, design),
         positions=_positions(sums, design),
         policer=_policer(sums),
+        curve=by_size.curve,
+    )
+
+
+def _by_size(counts: SizeCounts, kinds: list[Clusters], reference: int, lack: str) -> _BySize:
+    """Fit the loss by size, or the loss alone if there is not enough evidence for an exponent."""
+    fitted = None if lack else fit(counts, kinds)
+    reason = lack or _indistinct(counts, fitted.exponent_interval if fitted else None)
+    if fitted is None or reason:
+        level, ends = fit_level(counts, kinds)
+        return _BySize(
+            loss=_probability(level), loss_interval=_probabilities(ends), exponent_reason=reason
+        )
+    return _BySize(
+        loss=_probability(fitted.level),
+        loss_interval=_probabilities(fitted.level_interval),
+        exponent=fitted.exponent,
+        exponent_interval=fitted.exponent_interval,
+        exponent_reason="",
+        curve=tuple(
+            FittedLoss(
+                bytes=reference * math.exp(size),
+                loss=_probability(at),
+                interval=_probabilities(ends),
+            )
+            for size, at, ends in fitted.curve
+        ),
     )
 
 
@@ -152,6 +180,10 @@ def _indistinct(counts: SizeCounts, interval: Ends | None) -> str:
 def _probability(level: float) -> float:
     """Return the loss 1 − exp(−exp(level))."""
     return -math.expm1(-math.exp(min(level, 700.0)))
+
+
+def _probabilities(ends: Ends) -> Ends:
+    return _probability(ends[0]), _probability(ends[1])
 
 
 def _runs(sums: LossSums, *, enough: bool) -> tuple[float | None, Ends | None, float, bool]:

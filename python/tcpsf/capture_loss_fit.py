@@ -13,7 +13,7 @@ variance of the model, which is at least 1, and compared with a quantile of Stud
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -40,6 +40,9 @@ PRECISION = 1e-9
 """Precision of both."""
 
 CONFIDENCE = 0.95
+
+PLACES = 25
+"""Number of sizes at which the fitted curve is computed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,12 +83,15 @@ class Clusters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fitted:
-    """A fitted law: a and b, with 95 % intervals that may be infinite."""
+    """A fitted law: a and b, with 95 % intervals that may be infinite, and the fitted curve."""
 
     level: float
     level_interval: Ends
     exponent: float
     exponent_interval: Ends
+    curve: tuple[tuple[float, float, Ends], ...]
+    """Logs of relative sizes, and values of a + b·x with their intervals by the normal
+    approximation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +187,7 @@ def fit(counts: SizeCounts, clusters: Sequence[Clusters]) -> Fitted | None:
         level_interval=_ends(of_level, level, limits[0], LEVELS),
         exponent=exponent,
         exponent_interval=_ends(of_exponent, exponent, limits[1], EXPONENTS),
+        curve=tuple(_curve(counts, level, exponent, clusters)),
     )
 
 
@@ -199,6 +206,20 @@ def _maximum(counts: SizeCounts, design: Numbers) -> tuple[float, float] | None:
         if float(np.abs(change).max()) < PRECISION:
             break
     return level, exponent
+
+
+def _curve(
+    counts: SizeCounts, level: float, exponent: float, clusters: Sequence[Clusters]
+) -> Iterator[tuple[float, float, Ends]]:
+    """Yield the fitted line over the range of sizes, as the level at each of them."""
+    for place in np.linspace(counts.sizes.min(), counts.sizes.max(), PLACES).tolist():
+        moved = SizeCounts(sizes=counts.sizes - place, packets=counts.packets, losses=counts.losses)
+        design = np.stack([np.ones_like(moved.sizes), moved.sizes])
+        value = level + exponent * place
+        _, information, _ = moved.derivatives(value, exponent)
+        variance = float(np.linalg.inv((design * information) @ design.T)[0, 0])
+        half = math.sqrt(variance * _limits(moved, value, exponent, design, clusters)[0])
+        yield place, value, (value - half, value + half)
 
 
 def _limits(

@@ -38,6 +38,8 @@ class CaptureTables(NamedTuple):
     """Counts of first transmissions and of those lost, by connection, block, position and size."""
     losses: pl.DataFrame
     """A row for each first transmission that was lost."""
+    transfers: pl.DataFrame
+    """A row for each transfer, such as one response of a server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +97,19 @@ class CaptureReader:
             flows = self._analysis.take_flows()
             episodes, retransmissions = self._analysis.take_episodes()
             transmissions, losses = self._analysis.take_outcomes()
+            transfers = self._analysis.take_transfers()
             # Each batch has its own categories, so that batches could not be concatenated.
             yield CaptureTables(
                 *(
                     pl.DataFrame(table).with_columns(pl.selectors.categorical().cast(pl.String))
-                    for table in (flows, episodes, retransmissions, transmissions, losses)
+                    for table in (
+                        flows,
+                        episodes,
+                        retransmissions,
+                        transmissions,
+                        losses,
+                        transfers,
+                    )
                 )
             )
 
@@ -123,12 +133,15 @@ def analyze(path: str | PathLike[str]) -> CaptureResult:
     import polars as pl
 
     reader = CaptureReader(path)
-    flows, episodes, retransmissions, transmissions, losses = zip(*reader.batches(), strict=True)
+    flows, episodes, retransmissions, transmissions, losses, transfers = zip(
+        *reader.batches(), strict=True
+    )
     tables = CaptureTables(
         flows=pl.concat(flows).sort("flow", maintain_order=True),
         episodes=pl.concat(episodes).sort("lost_s", maintain_order=True),
         retransmissions=pl.concat(retransmissions).sort("frame"),
         transmissions=pl.concat(transmissions).sort("flow", maintain_order=True),
         losses=pl.concat(losses).sort("at_s", maintain_order=True),
+        transfers=pl.concat(transfers).sort("start_s", maintain_order=True),
     )
     return CaptureResult(tables=tables, facts=reader.facts())

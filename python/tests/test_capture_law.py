@@ -149,6 +149,11 @@ class TestSimulatedPaths:
         assert law.loss_interval is not None
         assert law.loss_interval[0] <= size_loss(0.03, 1.0, 0.0) <= law.loss_interval[1]
         assert not law.bursty
+        assert law.curve[0].bytes == pytest.approx(152.0)
+        last = law.curve[-1]
+        assert (last.bytes, last.loss) == pytest.approx((1500.0, law.loss))
+        assert last.interval == pytest.approx(law.loss_interval, rel=0.02)
+        assert law.curve[3].loss == pytest.approx(law.loss_at(law.curve[3].bytes))
         back = law.to_scenario_loss()
         assert isinstance(back, kind)
         assert law.is_expressible

@@ -144,6 +144,7 @@ class TestCommand:
             "losses.parquet",
             "provenance.json",
             "retransmissions.parquet",
+            "transfers.parquet",
             "transmissions.parquet",
         ]
         found = pl.read_parquet(out / "retransmissions.parquet")

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use units::Instant;
 
-use crate::flow::{BlockOf, Flow, LossOf};
+use crate::flow::{BlockOf, Flow, LossOf, Transfer};
 use crate::packet::{Content, Other, decode};
 use crate::records::{Ending, Records};
 use crate::sender::Episode;
@@ -58,12 +58,24 @@ pub struct EpisodeOf {
     pub episode: Episode,
 }
 
+/// A transfer with its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TransferOf {
+    /// Number of the connection.
+    pub flow: u64,
+    /// Direction of the data: 0 from the end that opened the connection.
+    pub direction: usize,
+    /// Transfer.
+    pub transfer: Transfer,
+}
+
 /// Rows that will not change.
 #[derive(Debug, Default)]
 struct Found {
     episodes: Vec<EpisodeOf>,
     blocks: Vec<BlockOf>,
     losses: Vec<LossOf>,
+    transfers: Vec<TransferOf>,
 }
 
 /// Analysis of one source.
@@ -158,6 +170,11 @@ impl<R: Read> Analysis<R> {
         std::mem::take(&mut self.found.episodes)
     }
 
+    /// Transfers that have ended since the last call.
+    pub fn take_transfers(&mut self) -> Vec<TransferOf> {
+        std::mem::take(&mut self.found.transfers)
+    }
+
     /// Outcomes of first transmissions since the last call: counts in blocks, and losses.
     pub fn take_outcomes(&mut self) -> (Vec<BlockOf>, Vec<LossOf>) {
         (std::mem::take(&mut self.found.blocks), std::mem::take(&mut self.found.losses))
@@ -177,6 +194,12 @@ impl Found {
             }
             if at_end || flow.has_outcomes(direction) {
                 flow.move_outcomes(direction, &mut self.blocks, &mut self.losses);
+            }
+            if at_end || flow.has_transfers(direction) {
+                let number = flow.number;
+                let ended = flow.take_transfers(direction, at_end).into_iter();
+                let of = |transfer| TransferOf { flow: number, direction, transfer };
+                self.transfers.extend(ended.map(of));
             }
         }
     }

@@ -3,6 +3,7 @@
 mod facts;
 mod outcomes;
 mod syn;
+mod transfer;
 
 use units::{Duration, Instant};
 use wire::SeqNum;
@@ -10,7 +11,9 @@ use wire::tcp::Flags;
 
 pub use self::facts::Facts;
 pub use self::outcomes::{BlockOf, LossOf};
+pub use self::transfer::Transfer;
 use self::syn::{Syn, repeated_syn};
+use self::transfer::Transfers;
 use crate::kind::SenderKind;
 use crate::packet::{Endpoint, Packet};
 use crate::sender::{Ack, Cause, Data, Episode, Role, Sender};
@@ -95,6 +98,7 @@ pub struct Half {
     /// Facts about the packets of this direction.
     pub facts: Facts,
     pub(crate) sender: Sender,
+    transfers: Transfers,
     /// Vantage point by the handshake.
     vantage: Vantage,
     syn: Option<Syn>,
@@ -107,6 +111,7 @@ impl Half {
             endpoint,
             facts: Facts::default(),
             sender: Sender::new(),
+            transfers: Transfers::default(),
             vantage: Vantage::Unknown,
             syn: None,
             fin: false,
@@ -228,6 +233,7 @@ impl Flow {
         if packet.payload_len == 0 && !fin || packet.has(Flags::RST) {
             return;
         }
+        let answered_at = self.halves[1 - direction].facts.last_data_at;
         let half = &mut self.halves[direction];
         let syn = packet.has(Flags::SYN);
         let data = Data {
@@ -242,6 +248,8 @@ impl Flow {
             identification: packet.identification,
         };
         let role = half.sender.on_data(&data, is_tight);
+        let is_turn = answered_at > half.facts.last_data_at;
+        half.transfers.on_data(packet, role, &half.sender, is_turn);
         half.facts.note_data(packet, role, half.sender.flight());
     }
 
@@ -259,6 +267,7 @@ impl Flow {
         };
         let other = &mut self.halves[1 - direction];
         let effect = other.sender.on_ack(&ack, is_tight);
+        other.transfers.on_ack(packet.ack, packet.at);
         // The same path seen from the other side: without timestamps, the time in which the far
         // end acknowledges data is the lag of its own data.
         if ack.tsval.is_none()
@@ -420,6 +429,17 @@ impl Flow {
     /// Episodes of a direction that will not change.
     pub(crate) fn take_episodes(&mut self, direction: usize, at_end: bool) -> Vec<Episode> {
         self.halves[direction].sender.take_episodes(at_end)
+    }
+
+    /// Whether a direction has transfers that have ended.
+    #[inline]
+    pub(crate) fn has_transfers(&self, direction: usize) -> bool {
+        self.halves[direction].transfers.has_finished()
+    }
+
+    /// Transfers of a direction that have ended.
+    pub(crate) fn take_transfers(&mut self, direction: usize, at_end: bool) -> Vec<Transfer> {
+        self.halves[direction].transfers.take(at_end)
     }
 
     /// Server completion time of the paper (section II-A): from the first to the last segment with

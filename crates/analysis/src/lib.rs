@@ -17,7 +17,7 @@ mod table;
 #[cfg(test)]
 mod testing;
 
-pub use self::analysis::{Analysis, Counts, EpisodeOf};
+pub use self::analysis::{Analysis, Counts, EpisodeOf, TransferOf};
 pub use self::flow::{BlockOf, Closing, Flow, Half, LossOf, Vantage};
 pub use self::input::decompressed;
 pub use self::kind::SenderKind;

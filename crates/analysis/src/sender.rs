@@ -260,6 +260,16 @@ impl Sender {
         self.nxt - self.una
     }
 
+    /// Whether nothing is outstanding but the last packet, with this payload and perhaps a FIN.
+    pub(crate) fn is_alone(&self, payload: u32) -> bool {
+        self.flight() <= u64::from(payload) + 1
+    }
+
+    /// Whether an acknowledgment triggered the last packet.
+    pub(crate) fn is_triggered_by_ack(&self) -> bool {
+        self.timing.trigger == Trigger::Acknowledgment
+    }
+
     /// Number of outstanding ranges in memory.
     pub(crate) fn ranges(&self) -> usize {
         self.outstanding.len() + self.pending.len() + self.originals.len()

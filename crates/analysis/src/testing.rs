@@ -8,7 +8,7 @@ use units::Instant;
 use wire::tcp::{Ports, Repr};
 use wire::{Checksum, Control, SackBlocks, Segment, SeqNum, SeqRange, Timestamps, ip};
 
-use crate::{Analysis, Block, EpisodeOf, Flow, Limits, Loss, Records};
+use crate::{Analysis, Block, EpisodeOf, Flow, Limits, Loss, Records, TransferOf};
 
 /// Ends of the connection in tests: the client opens it, the server sends.
 pub(crate) const CLIENT: ([u8; 4], u16) = ([10, 0, 0, 1], 40_000);
@@ -97,6 +97,15 @@ impl Trace {
         });
     }
 
+    /// A request of the client: `len` bytes from `start`. It acknowledges `ack` bytes.
+    pub(crate) fn request(&mut self, at: f64, start: u32, len: u32, ack: u32) {
+        self.client(at, |segment| {
+            segment.seq = SeqNum::new(CLIENT_ISN.wrapping_add(1 + start));
+            segment.ack = Some(SeqNum::new(SERVER_ISN.wrapping_add(1 + ack)));
+            segment.payload_len = len;
+        });
+    }
+
     fn client(&mut self, at: f64, change: impl FnOnce(&mut Segment)) {
         let mut segment = self.segment(CLIENT_ISN.wrapping_add(1), SERVER_ISN.wrapping_add(1), at);
         change(&mut segment);
@@ -136,6 +145,16 @@ impl Trace {
     pub(crate) fn file(&self) -> Vec<u8> {
         let packets = self.packets.iter().map(|(at, bytes)| (*at, bytes.as_slice()));
         pcapng(packets)
+    }
+
+    /// Transfers of the server.
+    pub(crate) fn transfers(&self) -> Vec<TransferOf> {
+        let records = Records::new(Cursor::new(self.file())).expect("a capture");
+        let mut analysis = Analysis::new(records, Limits::default());
+        while analysis.advance(1000) {}
+        let mut found = analysis.take_transfers();
+        found.retain(|each| each.direction == 1);
+        found
     }
 
     /// Outcomes of the server's first transmissions: blocks, and losses.

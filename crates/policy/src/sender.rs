@@ -135,7 +135,7 @@ pub enum Framing {
 /// Amount that a connection may send before its first acknowledgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InitialWindow {
-    /// Number of full-sized segments, 1 to 10.
+    /// Number of full-sized segments, 1 to 10; up to 64 for a sender that counts packets.
     Segments(u8),
     /// RFC 3390: `min(4·SMSS, max(2·SMSS, 4380 bytes))`.
     Rfc3390,

@@ -11,7 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use self::columns::{CountRow, EpisodeRow, FlowRow, LossRow, RetransmissionRow};
+use self::columns::{CountRow, EpisodeRow, FlowRow, LossRow, RetransmissionRow, TransferRow};
 use crate::system_error;
 use crate::table::Table;
 
@@ -105,6 +105,14 @@ impl CaptureAnalysis {
         let flows = self.analysis.take_flows();
         let rows: Vec<_> = flows.iter().flat_map(|flow| FlowRow::of(flow, start)).collect();
         Table::new(FlowRow::columns(&rows))
+    }
+
+    /// Transfers that have ended since the last call.
+    fn take_transfers(&mut self) -> PyResult<Table> {
+        let start = self.analysis.counts().first_at.unwrap_or_default();
+        let found = self.analysis.take_transfers();
+        let rows: Vec<_> = found.iter().map(|of| TransferRow { of, start }).collect();
+        Table::new(TransferRow::columns(&rows))
     }
 
     /// Episodes that have ended since the last call, and their retransmissions.

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from tcpsf.cli.advise_command import advise
 from tcpsf.cli.analyze_command import analyze
 from tcpsf.cli.drill_command import drill
 from tcpsf.cli.line_options import line_options
@@ -43,6 +44,7 @@ SCHEMAS = (
     "fetch",
     "drill",
     "analyze",
+    "advise",
     "evaluation",
     "index",
     "table-1",
@@ -416,8 +418,8 @@ def schema(name: str) -> None:
     Editors check and complete a scenario with it: save it beside the file, and begin the file with
     `#:schema scenario.schema.json` (Taplo, Even Better TOML).
 
-    NAME is scenario, or the output's: sim, link, fetch, drill, analyze, evaluation (reproduce), index
-    (reproduce all), table-1, model, model-report or chain (model smart-framing --chain).
+    NAME is scenario, or the output's: sim, link, fetch, drill, analyze, advise, evaluation (reproduce),
+    index (reproduce all), table-1, model, model-report or chain (model smart-framing --chain).
 
     For example: tcpsf schema > scenario.schema.json
     """
@@ -428,5 +430,6 @@ def schema(name: str) -> None:
 
 app.add_command(drill)
 app.add_command(analyze)
+app.add_command(advise)
 app.add_command(reproduce)
 app.add_command(model)

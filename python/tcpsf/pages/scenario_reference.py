@@ -57,7 +57,7 @@ SENDERS = """\
 | `+abc` | Appropriate Byte Counting with L = 2, RFC 3465 |
 | segmenter | `full`: full-sized; `fs(n=4, min=4)`: FS-TCP-SF; `vs(n=4, min=4, alpha=1.32)`: VS-TCP-SF; \
 below a window of `min` full-sized segments, `n` take the place of one |
-| `iw` | initial window, 1 to 10 full-sized segments, or `rfc3390`, `rfc6928` |
+| `iw` | initial window, 1 to 10 full-sized segments (with `+rack` up to 64), or `rfc3390`, `rfc6928` |
 | `lw` | window after a timeout in segments, 1 where it is left out |
 
 Examples: `"reno+sack / full / iw=1"` (the papers' Classic TCP), `"reno+sack / fs(n=4) / iw=1"`,

@@ -39,3 +39,50 @@ fn vantage_is_given_by_the_halves_of_the_round_trip() {
     assert_eq!(Vantage::of(ms(8), ms(12)), Vantage::Middle);
     assert_eq!(Vantage::of(ms(1), ms(99)), Vantage::Sender);
 }
+
+#[test]
+fn responses_are_transfers() {
+    let mut trace = Trace::at_server(true);
+    trace.request(101.0, 0, 100, 0);
+    trace.data(101.5, 0, 1448);
+    // A packet that offload has joined.
+    trace.data(101.6, 1448, 2896);
+    trace.ack(201.0, 1448, &[]);
+    trace.data(201.1, 4344, 100);
+    trace.ack(300.0, 4444, &[]);
+    // The second request also acknowledges, and the response follows at once.
+    trace.request(400.0, 100, 100, 4444);
+    trace.data(400.2, 4444, 700);
+    trace.data(700.2, 4444, 700);
+    trace.ack(800.2, 5144, &[]);
+    // The server has more to send on its own.
+    trace.data(950.0, 5144, 50);
+    let found: Vec<_> = trace.transfers().iter().map(|each| each.transfer).collect();
+    let numbers: Vec<_> = found
+        .iter()
+        .map(|each| (each.number, each.bytes, each.segments, each.first_segments))
+        .collect();
+    assert_eq!(numbers, [(0, 4444, 4, 3), (1, 700, 1, 1), (2, 50, 1, 1)]);
+    let ms = |one: crate::flow::Transfer| {
+        one.acknowledged_at.map(|at| at.since(one.started_at).as_nanos() / 100_000)
+    };
+    assert_eq!(
+        found.iter().map(|&one| ms(one)).collect::<Vec<_>>(),
+        [Some(1985), Some(4000), None]
+    );
+    let again: Vec<_> = found.iter().map(|each| each.retransmitted_packets).collect();
+    assert_eq!(again, [0, 1, 0]);
+}
+
+#[test]
+fn a_window_of_one_segment_is_one_transfer() {
+    let mut trace = Trace::at_server(true);
+    for number in 0..4_u32 {
+        let at = 101.0 + 100.0 * f64::from(number);
+        trace.data(at, 1000 * number, 1000);
+        trace.ack(at + 99.9, 1000 * (number + 1), &[]);
+    }
+    let found = trace.transfers();
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].transfer.segments, found[0].transfer.first_segments), (4, 1));
+}

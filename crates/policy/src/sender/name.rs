@@ -38,7 +38,7 @@ pub struct ParseSenderError {
 
 impl ParseSenderError {
     /// Grammar and example of a sender name, for a hint.
-    pub const EXAMPLE: &str = "a sender is `linux`, `<cubic|reno>+rack[+tlp][+prr][+pacing] / …`, or `<tahoe|reno|vegas|santa-cruz|fixed(n=N)>[+newreno|+sack|+sack1|+fack|+ackwindow][+lt][+er|+er-bytes][+abc] / <full|fs(n=4)|vs(n=4)|tail(n=4)|tiny-tail>[+dup-tail[(delay=T)]][+rto-min(ms=N)] / iw=<1…10>`, \
+    pub const EXAMPLE: &str = "a sender is `linux`, `<cubic|reno>+rack[+tlp][+prr][+pacing] / …`, or `<tahoe|reno|vegas|santa-cruz|fixed(n=N)>[+newreno|+sack|+sack1|+fack|+ackwindow][+lt][+er|+er-bytes][+abc] / <full|fs(n=4)|vs(n=4)|tail(n=4)|tiny-tail>[+dup-tail[(delay=T)]][+rto-min(ms=N)] / iw=<1…10, with +rack 1…64>`, \
          e.g. `reno+sack / fs(n=4) / iw=1`";
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use analysis::{
     Block, BlockOf, Cause, Cell, Closing, Confidence, EpisodeOf, Flow, Half, LossOf, Policing,
-    Retransmission, SenderKind, Spurious, Vantage,
+    Retransmission, SenderKind, Spurious, TransferOf, Vantage,
 };
 use sim::tables::{Column, Nullable};
 use units::{Duration, Instant};
@@ -199,6 +199,39 @@ impl EpisodeRow<'_> {
             ("spurious", u64s(rows, spurious)),
             ("bytes", u64s(rows, |row| row.of.episode.bytes)),
             ("forward_rto", u32s(rows, |row| row.of.episode.forward_rto.into())),
+        ]
+    }
+}
+
+/// A transfer.
+pub(super) struct TransferRow<'a> {
+    pub(super) of: &'a TransferOf,
+    pub(super) start: Instant,
+}
+
+impl TransferRow<'_> {
+    /// Columns of these rows.
+    pub(super) fn columns(rows: &[Self]) -> Columns {
+        let count =
+            |of: fn(&analysis::flow::Transfer) -> u64| u64s(rows, |row| of(&row.of.transfer));
+        let since = |row: &Self, at: Instant| seconds(at.since(row.start));
+        // From the first transmission at the sender to the acknowledgment there.
+        let completion = |row: &Self| {
+            let transfer = &row.of.transfer;
+            let at_capture = transfer.acknowledged_at?.since(transfer.started_at);
+            Some(seconds(at_capture + transfer.lag))
+        };
+        vec![
+            ("flow", u64s(rows, |row| row.of.flow)),
+            ("direction", choice(rows, &DIRECTIONS, |row| row.of.direction)),
+            ("number", count(|each| each.number)),
+            ("start_s", f64s(rows, |row| since(row, row.of.transfer.started_at))),
+            ("completion_s", optional_f64s(rows, completion)),
+            ("bytes", count(|each| each.bytes)),
+            ("segments", count(|each| each.segments)),
+            ("first_segments", count(|each| each.first_segments)),
+            ("retransmitted_packets", count(|each| each.retransmitted_packets)),
+            ("srtt_s", optional_f64s(rows, |row| row.of.transfer.srtt.map(seconds))),
         ]
     }
 }

@@ -32,6 +32,10 @@ pub fn run(bytes: &[u8]) {
             assert!(found.episode.count > 0, "an episode has a retransmission");
             assert!(flows.iter().any(|flow| flow.number == found.flow));
         }
+        for found in analysis.take_transfers() {
+            assert!(found.transfer.first_segments <= found.transfer.segments);
+            assert!(flows.iter().any(|flow| flow.number == found.flow));
+        }
         let (blocks, losses) = analysis.take_outcomes();
         let counts = || {
             let cells = blocks.iter().flat_map(|found| &found.block.cells);

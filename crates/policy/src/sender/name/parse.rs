@@ -316,13 +316,19 @@ fn parse_windows(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
     policy.initial_window = match argument(&arguments, "iw") {
         Some("rfc3390") => InitialWindow::Rfc3390,
         Some("rfc6928") => InitialWindow::Rfc6928,
-        Some(n) => InitialWindow::Segments(number(n, 1, 10)?),
+        Some(n) => InitialWindow::Segments(number(n, 1, most_initial_window(policy))?),
         None => return Err("the initial window is missing: `iw=1`".to_owned()),
     };
     if let Some(n) = argument(&arguments, "lw") {
         policy.loss_window = number(n, 1, 10)?;
     }
     Ok(())
+}
+
+/// Largest initial window in segments: that of RFC 6928. For a sender that counts packets it is a
+/// value of Linux's route option `initcwnd` beyond those in use.
+fn most_initial_window(policy: &SenderPolicy) -> u8 {
+    if policy.rack().is_some() { 64 } else { 10 }
 }
 
 type Arguments<'a> = Vec<(&'a str, &'a str)>;

@@ -240,6 +240,7 @@ const WRONG: [(&str, &str); 42] = [
     ("reno / fs(n=4,n=5) / iw=1", "duplicate parameter `n`"),
     ("reno / vs(alpha=9) / iw=1", "alpha is between 1.01 and 4 with at most six decimals, not `9`"),
     ("reno / full / iw=11", "`11` is not a whole number from 1 to 10"),
+    ("linux / full / iw=65", "`65` is not a whole number from 1 to 64"),
     ("reno / full / lw=1", "the initial window is missing: `iw=1`"),
     ("reno / fs(n=4 / iw=1", "`fs(n=4` has no closing bracket"),
     ("reno / full", "expected three parts separated by slashes, got 2"),

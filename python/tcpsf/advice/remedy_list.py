@@ -1,0 +1,108 @@
+"""Remedies that are replayed: what each changes in the name of a sender, and how to apply it.
+
+[Senders](docs/reference/senders.md) has the rules of each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tcpsf.errors import TcpsfError
+
+COUNTED = 64
+"""Largest initial window of a sender that counts packets, and `n` of framing, in segments."""
+
+RFC_WINDOW = 10
+"""Largest initial window in segments of other senders (RFC 6928)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """A change of the sender."""
+
+    name: str
+    """Name in results. It is the part of the sender's name that changes."""
+    framing: str | None = None
+    """Framing of the sender; ``{n}`` and ``{min}`` are parameters of Smart Framing."""
+    window_factor: int = 1
+    """Factor by which the initial window grows."""
+    window: int | None = None
+    """Initial window in segments, instead of the factor."""
+    apply: str
+    """Way in which a server gets the remedy."""
+
+    def sender(self, control: str, window: int, initial: int, most: int) -> str:
+        """Return the name of the sender with the remedy.
+
+        ``window`` is that of the replayed transfers in segments, and ``initial`` that of the
+        connections. ``most`` is the largest initial window of the sender.
+        """
+        wanted = initial * self.window_factor if self.window is None else self.window
+        begins = min(wanted if window <= initial else max(window, wanted), most)
+        full = min(window, COUNTED // 4)
+        framing = (self.framing or "full").format(n=4 * full, min=max(4, full + 1))
+        return f"{control} / {framing} / iw={begins}"
+
+
+NONE = Remedy(name="none", apply="")
+"""The sender as it is."""
+
+PROXY = "`tcpsf proxy` in front of the server, with this word in `--sender`"
+
+REMEDIES = (
+    Remedy(name="fs", framing="fs(n={n}, min={min})", apply=PROXY),
+    Remedy(name="vs", framing="vs(n={n}, min={min})", apply=PROXY),
+    Remedy(
+        name="tail(n=4)",
+        framing="tail(n=4)",
+        apply="write the last segment of a response in four parts with `MSG_EOR`, or " + PROXY,
+    ),
+    Remedy(
+        name="tiny-tail",
+        framing="tiny-tail",
+        apply="write the last byte of a response on its own with `MSG_EOR`, or " + PROXY,
+    ),
+    Remedy(name="dup-tail", framing="dup-tail", apply=PROXY),
+    Remedy(name="dup-tail(delay=10ms)", framing="dup-tail(delay=10ms)", apply=PROXY),
+    Remedy(
+        name="rto-min(ms=20)",
+        framing="rto-min(ms=20)",
+        apply="`ip route change … rto_min 20ms` (Linux), or the socket option `TCP_RTO_MIN_US` "
+        "(from Linux 6.15 on)",
+    ),
+    Remedy(
+        name="larger window",
+        window_factor=2,
+        apply="`ip route change … initcwnd N` (Linux) with twice the present initial window",
+    ),
+)
+"""The remedies that are replayed by default."""
+
+
+def remedy(text: str) -> Remedy:
+    """Return a remedy by its name, or one that is written as the framing of a sender, or `iw=N`.
+
+    Raises `TcpsfError` if the text is none of them. The simulator checks the framing itself.
+    """
+    for known in REMEDIES:
+        if text == known.name:
+            return known
+    if text.startswith("iw="):
+        number = text.removeprefix("iw=")
+        if not number.isdecimal() or not 1 <= int(number) <= COUNTED:
+            raise TcpsfError(
+                f"`--remedy {text}`: `{number}` is not a whole number from 1 to {COUNTED}",
+                hint="for example `--remedy iw=20`",
+            )
+        return Remedy(
+            name=text,
+            window=int(number),
+            apply=f"`ip route change … initcwnd {number}` (Linux)",
+        )
+    if "/" in text or "{" in text or not text.strip():
+        raise TcpsfError(
+            f"`--remedy {text}`: expected the framing of a sender, or `iw=N`",
+            hint="for example `--remedy 'tail(n=3)+rto-min(ms=50)'`; `docs/reference/senders.md` "
+            "lists the framings",
+        )
+    return Remedy(name=text.strip(), framing=text.strip(), apply=PROXY)
