@@ -16,6 +16,7 @@ mod spread;
 mod table;
 #[cfg(test)]
 mod testing;
+mod watch;
 
 pub use self::analysis::{Analysis, Counts, EpisodeOf};
 pub use self::flow::{Closing, Flow, Half, Vantage};
@@ -25,3 +26,4 @@ pub use self::records::{Ending, LinkType, MAX_RECORD, NotACapture, Record, Recor
 pub use self::sender::{Cause, Confidence, Episode, Retransmission, Spurious};
 pub use self::spread::Spread;
 pub use self::table::{Limits, Unlisted};
+pub use self::watch::{Choice, End, KeptPacket, MAX_CONNECTIONS, Watch, Watched};
