@@ -6,11 +6,11 @@ does not grow with the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tcpsf import _core
 from tcpsf.errors import TcpsfError
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 PACKETS_BETWEEN_CHECKS = 100_000
 """Number of packets after which Ctrl-C is handled and rows are passed on."""
+
+MOST_PACKETS = 300_000
+"""Maximum number of packets of a connection that `CaptureReader.watch` keeps."""
 
 STANDARD_INPUT = "-"
 """Name of standard input instead of a file."""
@@ -34,6 +37,38 @@ class CaptureTables(NamedTuple):
     """A row for each loss episode: from the loss to the end of its recovery."""
     retransmissions: pl.DataFrame
     """A row for each retransmitted packet, with its cause and the evidence."""
+
+
+class WatchedTables(NamedTuple):
+    """Packets of chosen connections. Times are in seconds since the first packet."""
+
+    connections: pl.DataFrame
+    """A row for each connection: number, ends of the first packet, packets that were left out."""
+    packets: pl.DataFrame
+    """A row for each packet; ``connection`` is a row of ``connections``.
+
+    ``forward`` is 1 for packets from the source of the connection's first packet.
+    """
+    sack: pl.DataFrame
+    """A row for each SACK block, with sequence numbers, and its position in the option."""
+
+
+End: TypeAlias = tuple[str | None, int | None]
+"""Address and port of one end of a connection; ``None`` stands for any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenConnections:
+    """Connections whose packets a `CaptureReader` keeps."""
+
+    ends: tuple[End, End]
+    """Both ends, in either order."""
+    interface: int | None = None
+    """Interface of the capture; ``None``: any."""
+    between_ns: tuple[int, int] | None = None
+    """Earliest and latest time in nanoseconds since 1970; ``None``: any."""
+    around: int = 0
+    """Number of the packet around which packets are kept if a connection has too many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +132,32 @@ class CaptureReader:
                     for table in (flows, episodes, retransmissions)
                 )
             )
+
+    def watch(self, chosen: Sequence[ChosenConnections]) -> None:
+        """Keep the packets of connections from now on: at most `MOST_PACKETS` of each.
+
+        Raises `TcpsfError` if an address is none.
+        """
+        wanted = [(*each.ends, each.interface, each.between_ns, each.around) for each in chosen]
+        try:
+            self._analysis.watch(wanted, limit=MOST_PACKETS)
+        except ValueError as error:
+            raise TcpsfError(f"{error}", hint="give an IPv4 or IPv6 address") from None
+
+    def watched_flows(self) -> list[int]:
+        """Return the numbers of the connections whose packets are kept."""
+        return self._analysis.watched_flows()
+
+    def watched(self) -> WatchedTables:
+        """Return the packets that `watch` has kept so far."""
+        import polars as pl
+
+        return WatchedTables(
+            *(
+                pl.DataFrame(table).with_columns(pl.selectors.categorical().cast(pl.String))
+                for table in self._analysis.watched()
+            )
+        )
 
     def facts(self) -> CaptureFacts:
         """Return the facts about the part that has been read."""

@@ -50,6 +50,11 @@ impl CaptureAnalysis {
         Ok(())
     }
 
+    /// Numbers of the connections that `watch` has chosen, so far.
+    fn watched_flows(&self) -> Vec<u64> {
+        self.analysis.watched().watched().iter().filter_map(|each| each.flow).collect()
+    }
+
     /// Connections, packets and SACK blocks that `watch` has chosen, so far.
     fn watched(&self) -> PyResult<(Table, Table, Table)> {
         let start = self.analysis.counts().first_at.unwrap_or_default();

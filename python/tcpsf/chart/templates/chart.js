@@ -36,6 +36,7 @@ function enlivenPanel(figure, panel, table, off) {
   const view = axes ? zoomable(plot, chart, axes, packed.length ? 1e-6 : 1e-3, () => refresh()) : null;
   const title = figure.querySelectorAll(".panel").length > 1 ? `${figure.dataset.title}, ${panel.dataset.title}` : figure.dataset.title;
   let source = fromRows(table);
+  let legend = () => {};
   let shown = -1;
 
   chart.append(guide);
@@ -44,14 +45,20 @@ function enlivenPanel(figure, panel, table, off) {
   plot.append(readout);
   plot.tabIndex = 0;
   plot.setAttribute("role", "group");
-  const zoomKeys = view ? " Plus and minus zoom, 0 shows all." : "";
+  const zoomKeys = view ? " Plus and minus zoom, 0 shows all, Shift with an arrow key moves the visible part." : "";
   plot.setAttribute("aria-label", `${title}. Left and right arrow keys step through the values.${zoomKeys}`);
   if (view && (packed.length || source.count >= 30)) panel.querySelector(".above").append(view.buttons(() => place()));
   if (packed.length) {
     source.count = 0; // The rows are a summary; the points follow in a moment.
     Promise.all(packed.map(unpack)).then((curves) => {
       source = fromPoints(table, curves, axes, off, view);
-      view.redraw = (from, to) => outline(chart, curves, axes.y, from, to);
+      const follows = "follows" in plot.dataset && rungsOf(chart);
+      view.redraw = (from, to) => {
+        const scale = follows ? fitted(curves, off, axes.y, from, to) : axes.y;
+        if (follows) follows(scale === axes.y ? null : scale);
+        outline(chart, curves, scale, from, to);
+      };
+      if (follows) legend = view.apply;
       view.apply();
       figure.dataset.ready = "true";
     });
@@ -125,6 +132,8 @@ function enlivenPanel(figure, panel, table, off) {
   plot.addEventListener("blur", hide);
   plot.addEventListener("keydown", (event) => {
     if (event.target !== plot) return;
+    const side = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (view && side && event.shiftKey) return view.pan(side / 4);
     if (!lying && (event.key === "ArrowDown" || event.key === "ArrowUp")) return; // they scroll the page
     if (!keys[event.key] || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
@@ -141,7 +150,12 @@ function enlivenPanel(figure, panel, table, off) {
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   });
   table.parentElement.before(save);
-  return { refresh };
+  return {
+    refresh() {
+      legend();
+      refresh();
+    },
+  };
 }
 
 // The values of a table; an index is a row.
@@ -194,7 +208,8 @@ function fromPoints(table, curves, axes, off, view) {
       const lines = curves.map((curve, series) => {
         const found = at(curve, share);
         if (found < 0 || found >= curve.count || Number.isNaN(curve.values[0][found])) return [String(series), labels[series], ""];
-        const [value, low, high] = curve.values.map((column) => short(column[found]));
+        if (spanned(curve)) return [String(series), labels[series], spansAt(curve, found, share, view.range)];
+        const [value, low, high] = curve.values.map((column) => exact(column[found], curve.wide));
         return [String(series), labels[series], low === undefined ? value : `${value} [${low},${high}]`];
       });
       return [`${label}: ${short(stored(axes.x, share))}`, lines];
@@ -204,7 +219,9 @@ function fromPoints(table, curves, axes, off, view) {
       for (const [series, curve] of curves.entries())
         for (let index = 0; index < curve.count; index += 1) {
           const x = stored(axes.x, curve.x[index]);
-          const values = curve.values.map((column) => (Number.isNaN(column[index]) ? "" : Number(column[index].toPrecision(7))));
+          const plain = (value) => (Number.isNaN(value) ? "" : curve.wide ? value : Number(value.toPrecision(7)));
+          const [low, length] = curve.values.map((column) => column[index]);
+          const values = spanned(curve) ? ["", plain(low), plain(low + length)] : curve.values.map((column) => plain(column[index]));
           lines.push([quoted(labels[series]), x, ...values].join(","));
         }
       return `${lines.join("\r\n")}\r\n`;
@@ -220,15 +237,81 @@ async function unpack(packed) {
   const count = Number(packed.dataset.count);
   const first = Number(packed.dataset.first);
   const span = Number(packed.dataset.last) - first;
-  const steps = new Uint32Array(content, 0, count);
+  const steps = new Uint32Array(bySignificance(content, 0, 4, count));
   const x = new Float64Array(count);
   for (let index = 0, sum = 0; index < count; index += 1) {
     sum += steps[index];
     x[index] = first + (span * sum) / 4294967295;
   }
   const values = [];
-  for (let column = 0; column < Number(packed.dataset.columns); column += 1) values.push(new Float32Array(content, 4 * count * (column + 1), count));
-  return { count, x, values, style: packed.dataset.style };
+  const wide = packed.dataset.bytes === "8";
+  for (let column = 0; column < Number(packed.dataset.columns); column += 1) {
+    const numbers = bySignificance(content, 4 * count + (wide ? 8 : 4) * count * column, wide ? 8 : 4, count);
+    values.push(wide ? new Float64Array(numbers) : new Float32Array(numbers));
+  }
+  return { count, x, values, wide, style: packed.dataset.style };
+}
+
+// Numbers of a column that has the first bytes of all numbers, then the second ones, and so on.
+function bySignificance(content, start, size, count) {
+  const bytes = new Uint8Array(content, start, size * count);
+  const found = new Uint8Array(size * count);
+  for (let place = 0, from = 0; place < size; place += 1)
+    for (let to = place; to < found.length; to += size, from += 1) found[to] = bytes[from];
+  return found.buffer;
+}
+
+// Whether the points of a curve are vertical lines; their values are lower ends and lengths.
+function spanned(curve) {
+  return curve.style.endsWith("span");
+}
+
+// Text of the spans at the place of one of them; empty if the pointer is too far away.
+function spansAt(curve, index, share, [from, to]) {
+  if (Math.abs(curve.x[index] - share) > 0.006 * (to - from)) return "";
+  const [lows, lengths] = curve.values;
+  const first = firstNotBelow(curve.x, curve.x[index]);
+  const found = [];
+  for (let each = first; each < curve.count && curve.x[each] === curve.x[first] && found.length < 4; each += 1)
+    found.push(`${exact(lows[each], true)}–${exact(lows[each] + lengths[each], true)}`);
+  return found.join(", ");
+}
+
+// Ends of a vertical axis that show the visible spans, or the visible lines where there is no span.
+function fitted(curves, off, whole, from, to) {
+  if (from === 0 && to === 1) return whole;
+  let [low, high] = [Infinity, -Infinity];
+  const add = (curve, first, last) => {
+    for (let index = Math.max(0, first); index < last; index += 1) {
+      const value = curve.values[0][index];
+      const end = spanned(curve) ? value + curve.values[1][index] : value;
+      if (value < low) low = value;
+      if (end > high) high = end;
+    }
+  };
+  const visible = curves.filter((_curve, series) => !off.has(String(series)));
+  for (const curve of visible.filter(spanned)) add(curve, firstNotBelow(curve.x, from), firstNotBelow(curve.x, to));
+  if (!(low < high)) for (const curve of visible.filter((each) => !spanned(each))) add(curve, firstNotBelow(curve.x, from) - 1, firstNotBelow(curve.x, to));
+  if (!(low <= high)) return whole;
+  const margin = 0.06 * (high - low) || 1;
+  return { log: false, low: low - margin, high: high + margin };
+}
+
+// Returns a function that draws the lines and labels of a vertical axis, or the original ones.
+function rungsOf(chart) {
+  const group = chart.querySelector(".rungs");
+  const original = [...group.childNodes];
+  return (scale) => {
+    if (!scale) return group.replaceChildren(...original);
+    const height = chart.height.baseVal.value;
+    const made = tickValues(scale, scale.low, scale.high, 6).flatMap(([value, text]) => {
+      const y = (height * (1 - shareOf(scale, value))).toFixed(1);
+      const label = drawn(chart, "text", { class: "tick", x: -8, y: Number(y) + 4, "text-anchor": "end" });
+      label.textContent = text;
+      return [drawn(chart, "line", { class: "grid", x2: "100%", y1: y, y2: y }), label];
+    });
+    group.replaceChildren(...made);
+  };
 }
 
 // Draw the visible part of dense curves, as `dense.outline` and `dense.band` draw the whole.
@@ -241,6 +324,7 @@ function outline(chart, curves, scale, from, to) {
     const across = (index) => (width * (curve.x[index] - from)) / (to - from);
     for (const path of chart.querySelectorAll(`[data-series="${series}"] path`)) {
       if (path.classList.contains("band")) path.setAttribute("d", bandPath(curve, first, last, across, down));
+      else if (path.classList.contains("spans")) path.setAttribute("d", spansPath(curve, first, last, across, down));
       else if (path.classList.contains("dots")) path.setAttribute("d", dotsPath(curve, first, last, across, down));
       else path.setAttribute("d", linePath(curve, first, last, across, down));
     }
@@ -261,14 +345,14 @@ function linePath(curve, first, last, across, down) {
   const add = (x, y) => {
     const at = Math.floor(x);
     if (column && column.at !== at) flush();
-    if (!column) column = { at, x: x.toFixed(1), start: y, least: y, greatest: y };
+    if (!column) column = { at, x: tenths(x), start: y, least: y, greatest: y };
     column.least = Math.min(column.least, y);
     column.greatest = Math.max(column.greatest, y);
     column.end = y;
-    column.right = x.toFixed(1);
+    column.right = tenths(x);
   };
   for (let index = first, before = NaN; index < last; index += 1) {
-    const y = Number(down(curve.values[0][index]).toFixed(1));
+    const y = tenths(down(curve.values[0][index]));
     if (Number.isNaN(y)) {
       flush();
       open = false;
@@ -277,6 +361,42 @@ function linePath(curve, first, last, across, down) {
       add(across(index), y);
     }
     before = y;
+  }
+  flush();
+  return parts.join("");
+}
+
+// Vertical lines, merged where they overlap in a column of pixels.
+function spansPath(curve, first, last, across, down) {
+  const [lows, lengths] = curve.values;
+  const least = curve.style === "bold-span" ? 7 : 1.5;
+  const parts = [];
+  let column = NaN;
+  let pieces = [];
+  const flush = () => {
+    pieces.sort((one, other) => one[0] - other[0]);
+    for (let index = 0; index < pieces.length; ) {
+      const start = pieces[index][0];
+      let end = pieces[index][1];
+      for (index += 1; index < pieces.length && pieces[index][0] <= end + 0.5; index += 1) end = Math.max(end, pieces[index][1]);
+      parts.push(`M${column} ${tenths(start)}V${tenths(end)}`);
+    }
+    pieces = [];
+  };
+  for (let index = first; index < last; index += 1) {
+    const at = Math.floor(across(index));
+    if (at !== column) {
+      flush();
+      column = at;
+    }
+    const [top, bottom] = [down(lows[index] + lengths[index]), down(lows[index])];
+    if (Number.isNaN(top) || Number.isNaN(bottom)) continue;
+    const longer = Math.max(least - (bottom - top), 0) / 2;
+    const latest = pieces.at(-1);
+    if (latest && top - longer <= latest[1] + 0.5 && bottom + longer >= latest[0] - 0.5) {
+      latest[0] = Math.min(latest[0], top - longer);
+      latest[1] = Math.max(latest[1], bottom + longer);
+    } else pieces.push([top - longer, bottom + longer]);
   }
   flush();
   return parts.join("");
@@ -329,9 +449,9 @@ function zoomable(plot, chart, axes, least, changed) {
   const marks = plot.classList.contains("dense") ? [...stage.querySelectorAll("use")].map((mark) => [mark, parseFloat(mark.getAttribute("x")) / 100]) : [];
   const selected = element("div", "selected");
   const fingers = new Map();
-  let whole = null;
   let drag = null;
-  const view = { range: [0, 1], redraw: null, set, zoom, include, apply, buttons };
+  const view = { range: [0, 1], redraw: null, set, zoom, pan, include, apply, buttons };
+  const movers = [];
 
   function set(from, to) {
     const wide = Math.max(least, Math.min(to - from, 1));
@@ -347,6 +467,12 @@ function zoomable(plot, chart, axes, least, changed) {
     set(middle - (middle - from) * factor, middle + (to - middle) * factor);
   }
 
+  // Moves the visible part by a share of its length.
+  function pan(share) {
+    const [from, to] = view.range;
+    set(from + share * (to - from), to + share * (to - from));
+  }
+
   function include(place) {
     const [from, to] = view.range;
     if (place < from || place > to) set(place - (to - from) / 2, place + (to - from) / 2);
@@ -356,7 +482,7 @@ function zoomable(plot, chart, axes, least, changed) {
     const [from, to] = view.range;
     const zoomed = to - from < 1;
     plot.classList.toggle("zoomed", zoomed);
-    if (whole) whole.disabled = !zoomed;
+    for (const button of movers) button.disabled = !zoomed;
     if (view.redraw) {
       view.redraw(from, to);
       for (const [mark, share] of marks) mark.setAttribute("x", `${(100 * (share - from)) / (to - from)}%`);
@@ -372,6 +498,8 @@ function zoomable(plot, chart, axes, least, changed) {
     const made = [
       ["+", "Zoom in", () => zoom(0.5, place())],
       ["−", "Zoom out", () => zoom(2, place())],
+      ["‹", "Move to the left", () => pan(-0.5)],
+      ["›", "Move to the right", () => pan(0.5)],
       ["All", "Show the whole axis", () => set(0, 1)],
     ].map(([sign, name, act]) => {
       const button = element("button", "", sign);
@@ -381,8 +509,8 @@ function zoomable(plot, chart, axes, least, changed) {
       button.addEventListener("click", act);
       return button;
     });
-    whole = made[2];
-    whole.disabled = true;
+    movers.push(...made.slice(2));
+    for (const button of movers) button.disabled = true;
     group.append(...made);
     return group;
   }
@@ -394,8 +522,10 @@ function zoomable(plot, chart, axes, least, changed) {
   }
 
   plot.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey) return; // the wheel alone scrolls the page
+    const sideways = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
+    if (!event.ctrlKey && !(sideways && plot.classList.contains("zoomed"))) return; // the wheel alone scrolls the page
     event.preventDefault();
+    if (!event.ctrlKey) return pan((event.deltaX || event.deltaY) / chart.getBoundingClientRect().width);
     zoom(Math.exp(Math.max(-1, Math.min(event.deltaY / 100, 1))), share(event.clientX));
   }, { passive: false });
   plot.addEventListener("dblclick", () => set(0, 1));
@@ -403,12 +533,18 @@ function zoomable(plot, chart, axes, least, changed) {
     if (event.pointerType === "touch") {
       fingers.set(event.pointerId, event.clientX);
       drag = { range: view.range, fingers: [...fingers.values()] };
-    } else if (event.button === 0) drag = { start: event.clientX };
+    } else if (event.button === 0 && event.shiftKey) drag = { range: view.range, fingers: [event.clientX] };
+    else if (event.button === 0) drag = { start: event.clientX };
   });
   plot.addEventListener("pointermove", (event) => {
     if (!drag) return;
     const box = chart.getBoundingClientRect();
     if (event.pointerType === "touch") return moved(event, box);
+    if (drag.fingers) {
+      const [from, to] = drag.range;
+      const step = ((drag.fingers[0] - event.clientX) / box.width) * (to - from);
+      return set(from + step, to + step);
+    }
     const [left, right] = [drag.start, event.clientX].sort((one, other) => one - other);
     if (right - left < 8) return;
     if (!selected.isConnected) {
@@ -512,6 +648,16 @@ function firstNotBelow(numbers, limit) {
     else high = middle;
   }
   return low;
+}
+
+// A number of pixels with one decimal.
+function tenths(value) {
+  return Math.round(10 * value) / 10;
+}
+
+// Text of a number, with all digits of an integer if they are known.
+function exact(value, known) {
+  return known && Number.isInteger(value) ? grouped(String(value)) : short(value);
 }
 
 // Text of a number with up to six significant digits.

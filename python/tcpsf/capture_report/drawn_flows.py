@@ -1,0 +1,238 @@
+"""Selection of the connections whose packets a page draws, and their packets.
+
+The selection is known when the capture has been read once, so that a second pass over the file
+keeps the packets. Standard input can be read only once: its connections are then chosen by their
+ends before reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tcpsf.captures import (
+    CaptureReader,
+    CaptureTables,
+    ChosenConnections,
+    End,
+    WatchedTables,
+)
+from tcpsf.errors import TcpsfError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+USUAL_FLOWS = 4
+"""Number of connections that are drawn if none is chosen."""
+MOST_FLOWS = 16
+"""Maximum number of chosen connections that are drawn."""
+
+FlowName: TypeAlias = "int | tuple[End, End]"
+"""Number of a connection, or its ends. An end may lack its address and port."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnFlow:
+    """A connection with its packets."""
+
+    data: Mapping[str, Any]
+    """Row of the table ``flows`` of the direction whose data is drawn."""
+    reply: Mapping[str, Any]
+    """Row of the other direction."""
+    packets: pl.DataFrame
+    """Packets; ``data`` is true for those of the drawn direction."""
+    sack: pl.DataFrame
+    """SACK blocks that the receiver of the data sent."""
+    retransmissions: pl.DataFrame
+    """Rows of the table ``retransmissions`` of the drawn direction."""
+    left_out: int
+    """Number of packets that were not kept."""
+
+
+class FlowSelection:
+    """Selects connections while a capture is read. Memory depends on those that are alive.
+
+    Without names, these are the connections with the longest loss episodes. With names, they are
+    all connections with these names, and those with the longest episodes if they are too many.
+    """
+
+    def __init__(self, names: Sequence[FlowName] = ()) -> None:
+        self._names = names
+        self._most = MOST_FLOWS if names else USUAL_FLOWS
+        self._open: pl.DataFrame | None = None
+        self._found: list[dict[str, Any]] = []
+        self.matched = 0
+        """Number of connections with the given names, or with loss episodes."""
+
+    def add(self, batch: CaptureTables) -> None:
+        """Consider the connections of a batch that have ended."""
+        import polars as pl
+
+        worst = (
+            batch.episodes.sort("delay_s", descending=True)
+            .group_by("flow", maintain_order=True)
+            .first()
+            .select("flow", pl.col("direction").alias("lossy"), "delay_s", "repaired_frame")
+        )
+        known = worst if self._open is None else pl.concat([self._open, worst])
+        known = known.sort("delay_s", descending=True).unique("flow", maintain_order=True)
+        ended = batch.flows.filter(direction="originator")
+        found = ended.join(known, on="flow", how="left").filter(self._is_wanted())
+        self._open = known.join(ended, on="flow", how="anti")
+        self.matched += len(found)
+        best = found.sort("delay_s", "flow", descending=[True, False], nulls_last=True)
+        for row in best.head(self._most).iter_rows(named=True):
+            self._found.append(self._described(row, batch.flows))
+        self._found.sort(key=lambda each: -(each["delay_s"] or 0.0))
+        del self._found[self._most :]
+
+    def _is_wanted(self) -> pl.Expr:
+        import polars as pl
+
+        if not self._names:
+            return pl.col("delay_s").is_not_null()
+        return pl.any_horizontal(*map(_is_named, self._names))
+
+    def _described(self, row: dict[str, Any], flows: pl.DataFrame) -> dict[str, Any]:
+        """Add the rows of both directions, the one that is drawn first."""
+        one, other = (
+            flows.filter(flow=row["flow"], direction=name).row(0, named=True)
+            for name in ("originator", "responder")
+        )
+        wanted = row["lossy"] or (
+            "originator" if one["unique_bytes"] > other["unique_bytes"] else "responder"
+        )
+        drawn = (one, other) if wanted == "originator" else (other, one)
+        return {
+            "data": drawn[0],
+            "reply": drawn[1],
+            "delay_s": row["delay_s"],
+            "around": row["repaired_frame"] or 0,
+        }
+
+    def chosen(self, start_ns: int) -> list[ChosenConnections]:
+        """Return the connections for a second pass, given the time of the first packet."""
+        return [
+            ChosenConnections(
+                ends=_ends(each["data"]),
+                interface=each["data"]["interface"],
+                between_ns=_between(each["data"], start_ns),
+                around=each["around"],
+            )
+            for each in self._found
+        ]
+
+    def drawn(self, watched: WatchedTables, retransmissions: pl.DataFrame) -> Iterator[DrawnFlow]:
+        """Yield the selected connections with their packets."""
+        import polars as pl
+
+        numbers = watched.connections.with_row_index("connection")
+        for each in self._found:
+            data, reply = each["data"], each["reply"]
+            own = numbers.filter(pl.col("flow") == data["flow"])
+            if own.is_empty():
+                continue
+            row = own.row(0, named=True)
+            forward = (row["source"], row["source_port"]) == (data["source"], data["source_port"])
+            sent = pl.col("forward") == int(forward)
+            yield DrawnFlow(
+                data=data,
+                reply=reply,
+                packets=watched.packets.filter(connection=row["connection"]).with_columns(
+                    data=sent
+                ),
+                sack=watched.sack.filter(~sent, connection=row["connection"]),
+                retransmissions=retransmissions.filter(
+                    flow=data["flow"], direction=data["direction"]
+                ),
+                left_out=row["left_out"],
+            )
+
+
+class FlowPackets:
+    """Collects the packets of chosen connections, and their retransmissions, while reading."""
+
+    def __init__(self, reader: CaptureReader, chosen: Sequence[ChosenConnections]) -> None:
+        self._reader = reader
+        reader.watch(chosen)
+        self._retransmissions: list[pl.DataFrame] = []
+
+    def add(self, batch: CaptureTables) -> None:
+        """Keep the retransmissions of the chosen connections."""
+        import polars as pl
+
+        if not batch.retransmissions.is_empty():
+            numbers = self._reader.watched_flows()
+            own = batch.retransmissions.filter(pl.col("flow").is_in(numbers))
+            self._retransmissions.append(own)
+
+    def retransmissions(self, like: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows; ``like`` is a table with the same columns."""
+        import polars as pl
+
+        return pl.concat([like.clear(), *self._retransmissions])
+
+    def drawn(self, selection: FlowSelection, like: pl.DataFrame) -> list[DrawnFlow]:
+        """Return the selected connections with their packets."""
+        return list(selection.drawn(self._reader.watched(), self.retransmissions(like)))
+
+
+def second_pass(file: Path, selection: FlowSelection, start_ns: int | None) -> list[DrawnFlow]:
+    """Read a capture again, and return the selected connections with their packets."""
+    chosen = selection.chosen(start_ns or 0)
+    if not chosen:
+        return []
+    reader = CaptureReader(file)
+    packets = FlowPackets(reader, chosen)
+    like = None
+    for batch in reader.batches():
+        packets.add(batch)
+        like = batch.retransmissions
+    return [] if like is None else packets.drawn(selection, like)
+
+
+def chosen_by_ends(names: Sequence[FlowName]) -> list[ChosenConnections]:
+    """Return the connections of standard input. Raises `TcpsfError` for a number."""
+    found = []
+    for name in names:
+        if isinstance(name, int):
+            raise TcpsfError(
+                f"`--flow {name}`: the numbers of connections are not known before standard input "
+                "is read",
+                hint="give the ends of the connection, such as 10.0.0.1:443-10.0.0.2:51000, or a file",
+            )
+        found.append(ChosenConnections(ends=name))
+    return found
+
+
+def _is_named(name: FlowName) -> pl.Expr:
+    import polars as pl
+
+    if isinstance(name, int):
+        return pl.col("flow") == name
+    one, other = name
+    return (_is_end(one, "source") & _is_end(other, "destination")) | (
+        _is_end(other, "source") & _is_end(one, "destination")
+    )
+
+
+def _is_end(end: End, column: str) -> pl.Expr:
+    import polars as pl
+
+    address, port = end
+    found = pl.lit(value=True)
+    if address is not None:
+        found = found & (pl.col(column) == address)
+    return found if port is None else found & (pl.col(f"{column}_port") == port)
+
+
+def _ends(row: Mapping[str, Any]) -> tuple[End, End]:
+    return (row["source"], row["source_port"]), (row["destination"], row["destination_port"])
+
+
+def _between(row: Mapping[str, Any], start_ns: int) -> tuple[int, int]:
+    """Times of the connection, with the error of times in seconds."""
+    first = start_ns + round(row["start_s"] * 1e9)
+    return first - 1000, first + round(row["duration_s"] * 1e9) + 1000
