@@ -25,6 +25,8 @@ CAUSE_OF_EPISODE = (
     "The cause of an episode is that of its first repair: the rule or the timer that made the sender "
     "transmit the lost data again."
 )
+FEWEST = 20
+"""Minimum number of connections for the figures of completion times and lengths."""
 LENGTH_POINTS = 1500
 """Number of points of the distribution of flow lengths."""
 
@@ -118,8 +120,11 @@ def _completion(figures: CaptureFigures) -> Iterator[PageSection]:
     if not len(times):
         return
     title = "Server completion time"
-    if not times.distribution():
-        note = f"{text.count(len(times), 'connection')} with data, each with one segment of it."
+    if len(times) - times.single < FEWEST:
+        note = (
+            f"{text.count(len(times) - times.single, 'connection')} with more than one segment of data: "
+            f"fewer than {FEWEST}, which is too few for the figures."
+        )
         yield PageSection(key="completion", title=title, text=[note])
         return
     about = (
@@ -158,7 +163,7 @@ def _length_section(figures: CaptureFigures) -> Iterator[PageSection]:
         key="lengths",
         title="Flow lengths",
         text=[about],
-        plots=[_lengths_plot(lengths)],
+        plots=[_lengths_plot(lengths)] if len(lengths) >= FEWEST else [],
         tables=tables,
         notes=[] if classes else [few],
     )

@@ -12,7 +12,7 @@ from tcpsf.chart import Axis, Plot, plot
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "retransmission timeout": ("timeout", "syn_timeout", "syn_ack_timeout"),
     "tail loss probe": ("tail_loss_probe", "probe_of_new_data"),
-    "acknowledgments": (
+    "ACKs": (
         "rack",
         "rack_timer",
         "sack",
@@ -72,7 +72,7 @@ def _repairs(causes: Sequence[Mapping[str, Any]], needed: int) -> str:
         group = group_of(each["cause"])
         counts[group] = counts.get(group, 0) + each["episodes"] - each["spurious_episodes"]
     words = {
-        "acknowledgments": "the acknowledgments of later data",
+        "ACKs": "the acknowledgments of later data",
         "tail loss probe": "a tail loss probe",
         "retransmission timeout": "a retransmission timeout",
         "further repairs": "a recovery that had begun before",

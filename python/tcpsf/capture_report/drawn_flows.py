@@ -101,10 +101,10 @@ class FlowSelection:
             flows.filter(flow=row["flow"], direction=name).row(0, named=True)
             for name in ("originator", "responder")
         )
-        wanted = row["lossy"] or (
-            "originator" if one["unique_bytes"] > other["unique_bytes"] else "responder"
-        )
-        drawn = (one, other) if wanted == "originator" else (other, one)
+        lossy = {"originator": one, "responder": other}.get(row["lossy"])
+        if lossy is None or not lossy["unique_bytes"]:  # a SYN that was lost has no data
+            lossy = one if one["unique_bytes"] > other["unique_bytes"] else other
+        drawn = (one, other) if lossy is one else (other, one)
         return {
             "data": drawn[0],
             "reply": drawn[1],
@@ -235,4 +235,4 @@ def _ends(row: Mapping[str, Any]) -> tuple[End, End]:
 def _between(row: Mapping[str, Any], start_ns: int) -> tuple[int, int]:
     """Times of the connection, with the error of times in seconds."""
     first = start_ns + round(row["start_s"] * 1e9)
-    return first - 1000, first + round(row["duration_s"] * 1e9) + 1000
+    return max(first - 1000, 0), first + round(row["duration_s"] * 1e9) + 1000

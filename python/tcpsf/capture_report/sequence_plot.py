@@ -37,7 +37,7 @@ class _Sequence:
     sent_s: np.ndarray
     first: Integers
     last: Integers
-    """Positions of the first byte of each segment, and after its last."""
+    """Positions of the first byte of each segment, and after its last. SYN and FIN count."""
     frames: Integers
     acked_s: np.ndarray
     acked: Integers
@@ -121,9 +121,8 @@ def _sequence(flow: DrawnFlow) -> _Sequence:
     fin = (flags & FIN > 0).astype(np.int64)
     payload = packets["payload_bytes"].to_numpy().astype(np.int64)
     positions -= _origin(is_data, positions + syn, positions)
-    first = positions + syn
     times = packets["at_s"].to_numpy() - flow.data["start_s"]
-    drawn = is_data & (payload + fin > 0)
+    drawn = is_data
     replies = ~is_data & (flags & RST == 0)
     scale = _window_scale(flow)
     window = packets["window"].to_numpy().astype(np.int64) << np.where(syn > 0, 0, scale)
@@ -131,8 +130,8 @@ def _sequence(flow: DrawnFlow) -> _Sequence:
     sack = _blocks(flow.sack, packets.filter(~pl.col("data")), positions[~is_data])
     return _Sequence(
         sent_s=times[drawn],
-        first=first[drawn],
-        last=(first + payload + fin)[drawn],
+        first=positions[drawn],
+        last=(positions + syn + payload + fin)[drawn],
         frames=packets["frame"].to_numpy().astype(np.int64)[drawn],
         acked_s=times[replies],
         acked=np.maximum.accumulate(acked) if len(acked) else acked,

@@ -150,6 +150,8 @@ def capture_files(
             f"cannot write `--report {report}`: {len(files)} captures are given",
             hint="give one capture for a page",
         )
+    if str(files[0]) == STANDARD_INPUT:
+        chosen_by_ends(flows)
     with (
         staged_page(report, replace=replace) as page,
         staged_file("--sizes", sizes, replace=replace) as numbers,
