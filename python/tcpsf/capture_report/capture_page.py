@@ -187,9 +187,10 @@ def _sequences(flows: Sequence[DrawnFlow], notes: Sequence[str]) -> Iterator[Pag
     if not flows and not notes:
         return
     about = (
-        "A vertical line is a segment: its place is the time of the capture, its length the bytes. "
-        "Segments that were sent again have the colour of their cause. Select a part of the time axis "
-        "to enlarge it; the vertical axis follows. The legend hides curves."
+        "A vertical line is a segment: its place is the time since the first packet of the connection, "
+        "its ends are its first and last byte. Segments that were sent again have the colour of their "
+        "cause. Select a part of the time axis to enlarge it; the vertical axis follows. The legend hides "
+        "curves."
     )
     yield PageSection(
         key="sequences",

@@ -54,8 +54,9 @@ class DrawnFlow:
 class FlowSelection:
     """Selects connections while a capture is read. Memory depends on those that are alive.
 
-    Without names, these are the connections with the longest loss episodes. With names, they are
-    all connections with these names, and those with the longest episodes if they are too many.
+    Without names, these are the connections with the longest loss episodes. Episodes of data come
+    before those of a SYN or of a FIN alone, of which a plot shows little. With names, they are all
+    connections with these names, in the same order.
     """
 
     def __init__(self, names: Sequence[FlowName] = ()) -> None:
@@ -70,22 +71,32 @@ class FlowSelection:
         """Consider the connections of a batch that have ended."""
         import polars as pl
 
-        worst = (
-            batch.episodes.sort("delay_s", descending=True)
-            .group_by("flow", maintain_order=True)
-            .first()
-            .select("flow", pl.col("direction").alias("lossy"), "delay_s", "repaired_frame")
+        worst = batch.episodes.select(
+            "flow",
+            "direction",
+            "delay_s",
+            "repaired_frame",
+            pl.col("cause").str.starts_with("syn_").alias("of_syn"),
         )
         known = worst if self._open is None else pl.concat([self._open, worst])
-        known = known.sort("delay_s", descending=True).unique("flow", maintain_order=True)
-        ended = batch.flows.filter(direction="originator")
-        found = ended.join(known, on="flow", how="left").filter(self._is_wanted())
-        self._open = known.join(ended, on="flow", how="anti")
-        self.matched += len(found)
-        best = found.sort("delay_s", "flow", descending=[True, False], nulls_last=True)
-        for row in best.head(self._most).iter_rows(named=True):
+        known = known.sort("of_syn", "delay_s", descending=[False, True])
+        known = known.unique(["flow", "direction"], keep="first", maintain_order=True)
+        self._open = known.join(batch.flows, on="flow", how="anti")
+        of_data = ~pl.col("of_syn") & (pl.col("unique_bytes") > 0)
+        rows = batch.flows.join(known, on=["flow", "direction"], how="left").with_columns(
+            rank=pl.when(of_data).then(0).when(pl.col("delay_s").is_not_null()).then(1).otherwise(2)
+        )
+        rows = rows.filter(self._is_wanted()).sort(
+            ["rank", "delay_s", "unique_bytes"],
+            descending=[False, True, True],
+            nulls_last=True,
+            maintain_order=True,
+        )
+        rows = rows.unique("flow", keep="first", maintain_order=True)
+        self.matched += len(rows)
+        for row in rows.head(self._most).iter_rows(named=True):
             self._found.append(self._described(row, batch.flows))
-        self._found.sort(key=lambda each: -(each["delay_s"] or 0.0))
+        self._found.sort(key=lambda each: each["order"])
         del self._found[self._most :]
 
     def _is_wanted(self) -> pl.Expr:
@@ -101,14 +112,13 @@ class FlowSelection:
             flows.filter(flow=row["flow"], direction=name).row(0, named=True)
             for name in ("originator", "responder")
         )
-        lossy = {"originator": one, "responder": other}.get(row["lossy"])
-        if lossy is None or not lossy["unique_bytes"]:  # a SYN that was lost has no data
-            lossy = one if one["unique_bytes"] > other["unique_bytes"] else other
-        drawn = (one, other) if lossy is one else (other, one)
+        wanted = one if row["direction"] == "originator" else other
+        if not wanted["unique_bytes"]:  # a SYN or a FIN was lost in the direction without data
+            wanted = one if one["unique_bytes"] else other
         return {
-            "data": drawn[0],
-            "reply": drawn[1],
-            "delay_s": row["delay_s"],
+            "data": wanted,
+            "reply": other if wanted is one else one,
+            "order": (row["rank"], -(row["delay_s"] or 0.0), row["flow"]),
             "around": row["repaired_frame"] or 0,
         }
 

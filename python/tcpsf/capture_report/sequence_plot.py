@@ -62,10 +62,12 @@ def sequence_plot(flow: DrawnFlow, *, key: str) -> Plot:
         notes.append(
             f"The plot has {shown} packets around the longest episode, and not {left_out}."
         )
+    if len(found.window) and found.window.max() > high:
+        notes.append("The advertised window ends above the axis at times.")
     panel = Panel(
         key=key,
         title="",
-        x=Axis(label="time since the first packet of the connection", unit="s"),
+        x=Axis(label="time", unit="s"),
         y=Axis(label="bytes of data", follows=True, low=low, high=high),
         curves=curves,
     )
@@ -92,10 +94,13 @@ def _caption(flow: DrawnFlow) -> str:
         "unknown": "at an unknown place",
     }[data["vantage"]]
     rtt = "" if data["rtt_min_s"] is None else f", least round-trip time {_ms(data['rtt_min_s'])}"
+    again = (
+        text.plain(data["retransmitted_packets"], 0) if data["retransmitted_packets"] else "none"
+    )
     return (
         f"{text.count(data['data_packets'], 'segment')} with {text.plain(data['unique_bytes'], 0)} bytes, "
-        f"of which {text.count(data['retransmitted_packets'], 'segment')} sent again{rtt}. "
-        f"The capture was made {where}, and the connection began at {text.seconds(data['start_s'])} s."
+        f"of which {again} sent again{rtt}. The capture was made {where}, and the connection began at "
+        f"{text.seconds(data['start_s'])} s."
     )
 
 

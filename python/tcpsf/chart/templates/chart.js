@@ -266,15 +266,18 @@ function spanned(curve) {
   return curve.style.endsWith("span");
 }
 
-// Text of the spans at the place of one of them; empty if the pointer is too far away.
+// Text of the spans at the place of one of them, those that touch as one; empty far from the pointer.
 function spansAt(curve, index, share, [from, to]) {
   if (Math.abs(curve.x[index] - share) > 0.006 * (to - from)) return "";
   const [lows, lengths] = curve.values;
   const first = firstNotBelow(curve.x, curve.x[index]);
   const found = [];
-  for (let each = first; each < curve.count && curve.x[each] === curve.x[first] && found.length < 4; each += 1)
-    found.push(`${exact(lows[each], true)}–${exact(lows[each] + lengths[each], true)}`);
-  return found.join(", ");
+  for (let each = first; each < curve.count && curve.x[each] === curve.x[first] && found.length < 4; each += 1) {
+    const end = lows[each] + lengths[each];
+    if (found.length && found.at(-1)[1] === lows[each]) found.at(-1)[1] = end;
+    else found.push([lows[each], end]);
+  }
+  return found.map((ends) => ends.map((end) => exact(end, true)).join("–")).join(", ");
 }
 
 // Ends of a vertical axis that show the visible spans, or the visible lines where there is no span.
