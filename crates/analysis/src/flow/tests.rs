@@ -39,3 +39,16 @@ fn vantage_is_given_by_the_halves_of_the_round_trip() {
     assert_eq!(Vantage::of(ms(8), ms(12)), Vantage::Middle);
     assert_eq!(Vantage::of(ms(1), ms(99)), Vantage::Sender);
 }
+
+#[test]
+fn a_keep_alive_does_not_end_the_server_completion_time() {
+    let mut trace = Trace::at_server(true);
+    trace.data(101.0, 0, 1448);
+    trace.data(151.0, 1448, 1000);
+    trace.ack(251.0, 2448, &[]);
+    trace.data(60_000.0, 2447, 1);
+    trace.ack(60_100.0, 2448, &[]);
+    let (flows, _) = trace.analyse();
+    assert_eq!(flows[0].halves[1].facts.keep_alives, 1);
+    assert_eq!(flows[0].server_completion(), Some(Duration::from_millis(50)));
+}
