@@ -2,7 +2,7 @@
 
 The outline of a line has at most four corners for each column of pixels: the first, least, greatest
 and last value (M4, Jugel et al., VLDB 2014, §3). It looks the same as a line through all points.
-The script of the page computes it again when a reader zooms (`templates/chart.js`).
+The script of the page computes it again when a reader zooms (`templates/dense.js`).
 """
 
 from __future__ import annotations
