@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -119,6 +121,20 @@ class TestPage:
         assert refused.status == 2
         assert "numbers of connections are not known before standard input is read" in refused.err
 
+    def test_standard_input_draws_named_ends(self, web: Path, tmp_path: Path) -> None:
+        row = analyze(web).tables.flows.filter(direction="responder").row(5, named=True)
+        name = f"{row['destination']}:{row['destination_port']}"
+        for words, figures in (([], 0), (["--flow", name], 1)):
+            target = tmp_path / f"page-{figures}.html"
+            with web.open("rb") as capture:
+                command = [sys.executable, "-m", "tcpsf", "analyze", "-", "--report", str(target)]
+                subprocess.run(
+                    [*command, *words], stdin=capture, check=True, capture_output=True, timeout=60
+                )
+            page = target.read_text(encoding="utf-8")
+            assert len(re.findall(r'id="figure-flow-\d', page)) == figures
+            assert ("Standard input can be read only once" in page) == (figures == 0)
+
 
 def test_the_verdict_counts_episodes_and_time(web: Path) -> None:
     summary = CaptureSummary()
@@ -140,7 +156,7 @@ def test_every_cause_has_a_group_and_a_colour() -> None:
     assert sorted(CAUSES) == sorted(cause for causes in GROUPS.values() for cause in causes)
     styles = [marks.STYLES[f"repair:{cause}"] for cause in CAUSES]
     assert len(set(styles)) == len(CAUSES)
-    assert group_of("syn_timeout") == "retransmission timeout"
+    assert group_of("syn_timeout") == "timeouts"
 
 
 class TestSelection:

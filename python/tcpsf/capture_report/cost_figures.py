@@ -10,8 +10,8 @@ from tcpsf.capture_summary import CAUSES
 from tcpsf.chart import Axis, Plot, plot
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "retransmission timeout": ("timeout", "syn_timeout", "syn_ack_timeout"),
-    "tail loss probe": ("tail_loss_probe", "probe_of_new_data"),
+    "timeouts": ("timeout", "syn_timeout", "syn_ack_timeout"),
+    "tail loss probes": ("tail_loss_probe", "probe_of_new_data"),
     "ACKs": (
         "rack",
         "rack_timer",
@@ -61,6 +61,8 @@ def verdict(data: Mapping[str, Any]) -> str:
     tail = (
         f"In {_percent(tails, episodes)} of the episodes no segment followed the lost one, so that no "
         "acknowledgment could reveal the loss."
+        if tails
+        else "Segments followed every lost one, so that acknowledgments could reveal the loss."
     )
     repairs, timeouts = _repairs(causes, needed), _timeouts(causes, needed, lost_s)
     return f"{whole} {found} {repairs} {cost} {timeouts} {tail}"
@@ -73,8 +75,8 @@ def _repairs(causes: Sequence[Mapping[str, Any]], needed: int) -> str:
         counts[group] = counts.get(group, 0) + each["episodes"] - each["spurious_episodes"]
     words = {
         "ACKs": "the acknowledgments of later data",
-        "tail loss probe": "a tail loss probe",
-        "retransmission timeout": "a retransmission timeout",
+        "tail loss probes": "a tail loss probe",
+        "timeouts": "a retransmission timeout",
         "further repairs": "a recovery that had begun before",
         "other": "another or an unknown cause",
     }
@@ -88,7 +90,7 @@ def _repairs(causes: Sequence[Mapping[str, Any]], needed: int) -> str:
 
 
 def _timeouts(causes: Sequence[Mapping[str, Any]], needed: int, lost_s: float) -> str:
-    own = [each for each in causes if group_of(each["cause"]) == "retransmission timeout"]
+    own = [each for each in causes if group_of(each["cause"]) == "timeouts"]
     count = sum(each["episodes"] - each["spurious_episodes"] for each in own)
     cost_s = sum(each["delay_s"]["total"] for each in own)
     if not count:
