@@ -260,7 +260,7 @@ class TestCompletion:
         assert (len(times), times.single) == (151, 1)
         rows = times.density()
         highest = max(rows, key=lambda row: row["y"])
-        assert highest["x"] <= 0.2 < highest["x"] * 10 ** (1 / times.bins_per_decade)
+        assert abs(np.log10(highest["x"] / 0.2)) <= 0.5 / times.bins_per_decade
         area = sum(row["y"] for row in rows) / times.bins_per_decade
         assert area == pytest.approx(150 / 151)
 

@@ -45,6 +45,8 @@ class DrawnFlow:
     """Packets; ``data`` is true for those of the drawn direction."""
     sack: pl.DataFrame
     """SACK blocks that the receiver of the data sent."""
+    episodes: pl.DataFrame
+    """Rows of the table ``episodes`` of the drawn direction."""
     retransmissions: pl.DataFrame
     """Rows of the table ``retransmissions`` of the drawn direction."""
     left_out: int
@@ -134,7 +136,9 @@ class FlowSelection:
             for each in self._found
         ]
 
-    def drawn(self, watched: WatchedTables, retransmissions: pl.DataFrame) -> Iterator[DrawnFlow]:
+    def drawn(
+        self, watched: WatchedTables, episodes: pl.DataFrame, retransmissions: pl.DataFrame
+    ) -> Iterator[DrawnFlow]:
         """Yield the selected connections with their packets."""
         import polars as pl
 
@@ -154,6 +158,7 @@ class FlowSelection:
                     data=sent
                 ),
                 sack=watched.sack.filter(~sent, connection=row["connection"]),
+                episodes=episodes.filter(flow=data["flow"], direction=data["direction"]),
                 retransmissions=retransmissions.filter(
                     flow=data["flow"], direction=data["direction"]
                 ),
@@ -162,31 +167,28 @@ class FlowSelection:
 
 
 class FlowPackets:
-    """Collects the packets of chosen connections, and their retransmissions, while reading."""
+    """Collects the packets of chosen connections, and their episodes, while reading."""
 
     def __init__(self, reader: CaptureReader, chosen: Sequence[ChosenConnections]) -> None:
         self._reader = reader
         reader.watch(chosen)
+        self._episodes: list[pl.DataFrame] = []
         self._retransmissions: list[pl.DataFrame] = []
 
     def add(self, batch: CaptureTables) -> None:
-        """Keep the retransmissions of the chosen connections."""
+        """Keep the episodes and retransmissions of the chosen connections."""
         import polars as pl
 
-        if not batch.retransmissions.is_empty():
-            numbers = self._reader.watched_flows()
-            own = batch.retransmissions.filter(pl.col("flow").is_in(numbers))
-            self._retransmissions.append(own)
+        own = pl.col("flow").is_in(self._reader.watched_flows())
+        self._episodes.append(batch.episodes.filter(own))
+        self._retransmissions.append(batch.retransmissions.filter(own))
 
-    def retransmissions(self, like: pl.DataFrame) -> pl.DataFrame:
-        """Return the rows; ``like`` is a table with the same columns."""
+    def drawn(self, selection: FlowSelection) -> list[DrawnFlow]:
+        """Return the selected connections with their packets; there was at least one batch."""
         import polars as pl
 
-        return pl.concat([like.clear(), *self._retransmissions])
-
-    def drawn(self, selection: FlowSelection, like: pl.DataFrame) -> list[DrawnFlow]:
-        """Return the selected connections with their packets."""
-        return list(selection.drawn(self._reader.watched(), self.retransmissions(like)))
+        rows = pl.concat(self._episodes), pl.concat(self._retransmissions)
+        return list(selection.drawn(self._reader.watched(), *rows))
 
 
 def second_pass(file: Path, selection: FlowSelection, start_ns: int | None) -> list[DrawnFlow]:
@@ -196,11 +198,9 @@ def second_pass(file: Path, selection: FlowSelection, start_ns: int | None) -> l
         return []
     reader = CaptureReader(file)
     packets = FlowPackets(reader, chosen)
-    like = None
     for batch in reader.batches():
         packets.add(batch)
-        like = batch.retransmissions
-    return [] if like is None else packets.drawn(selection, like)
+    return packets.drawn(selection)
 
 
 def chosen_by_ends(names: Sequence[FlowName]) -> list[ChosenConnections]:

@@ -26,6 +26,8 @@ FIN, SYN, RST, ACK = 1, 2, 4, 16
 """Control bits of the TCP header (RFC 9293 §3.1)."""
 LARGEST_SCALE = 14
 """Largest shift of the window scale (RFC 7323 §2.3)."""
+LISTED = 5
+"""Maximum number of episodes that are described below a plot."""
 ABOVE = 0.3
 """Part of the vertical axis above the data for the advertised window, as a share of the data."""
 
@@ -56,7 +58,7 @@ def sequence_plot(flow: DrawnFlow, *, key: str) -> Plot:
     curves = tuple(_curves(found, flow))
     low, high = _ends(found)
     data, reply = flow.data, flow.reply
-    notes = []
+    notes = list(_episodes(flow))
     if flow.left_out:
         shown, left_out = text.plain(len(flow.packets), 0), text.plain(flow.left_out, 0)
         notes.append(
@@ -78,6 +80,22 @@ def sequence_plot(flow: DrawnFlow, *, key: str) -> Plot:
         notes=tuple(notes),
         key=key,
     )
+
+
+def _episodes(flow: DrawnFlow) -> Iterator[str]:
+    """Yield sentences about the longest episodes, on the time axis of the plot."""
+    rows = flow.episodes.sort("delay_s", descending=True, maintain_order=True)
+    for row in rows.head(LISTED).iter_rows(named=True):
+        lost, repaired = (row[key] - flow.data["start_s"] for key in ("lost_s", "repaired_s"))
+        after = text.count(row["following"], "segment")
+        needless = row["spurious"] >= row["retransmissions"]
+        yield (
+            f"Sent at {text.seconds(lost)} s, sent again at {text.seconds(repaired)} s by "
+            f"{CAUSES[row['cause']]} (packet {row['repaired_frame']}), {after} after it; "
+            + ("nothing was lost." if needless else f"delay {text.seconds(row['delay_s'])} s.")
+        )
+    if len(rows) > LISTED:
+        yield f"{text.count(len(rows) - LISTED, 'shorter episode is', 'shorter episodes are')} not listed."
 
 
 def _address(row: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ to the last segment with payload of the server. Timers show as peaks of the dens
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -49,14 +50,11 @@ class CompletionTimes:
             self._bins[place] += count
 
     def density(self) -> list[dict[str, float]]:
-        """Return the density per factor of ten, as steps."""
-        joined = self._joined()
+        """Return the density per factor of ten at the middle of each interval that has any."""
         bins, total = self.bins_per_decade, len(self)
-        if not joined:
-            return []
         return [
-            {"x": 10 ** (place / bins), "y": joined[place] * bins / total}
-            for place in range(min(joined) - 1, max(joined) + 2)
+            {"x": 10 ** ((place + 0.5) / bins), "y": count * bins / total}
+            for place, count in sorted(self._joined().items())
         ]
 
     def distribution(self) -> list[dict[str, float]]:
@@ -75,14 +73,6 @@ class CompletionTimes:
         """Number of bins of the density in a factor of ten."""
         return next(bins for least, bins in BINS if self._bins.total() >= least)
 
-    def peaks(self, number: int = 3) -> list[tuple[float, int]]:
-        """Return the middle of the highest bins of the density in seconds, and their counts."""
-        bins = self.bins_per_decade
-        return [
-            (10 ** ((place + 0.5) / bins), count)
-            for place, count in self._joined().most_common(number)
-        ]
-
     def _joined(self) -> Counter[int]:
         joined: Counter[int] = Counter()
         for place, count in self._bins.items():
@@ -92,16 +82,21 @@ class CompletionTimes:
 
 def completion_plots(times: CompletionTimes, *, side: str) -> list[Plot]:
     """Return the charts of the density and of the distribution; ``side`` sent the data."""
-    ends = [each["x"] for each in (*times.density(), *times.distribution())]
+    ends = [each["x"] for each in times.distribution()]
+    margin = 10 ** (0.02 * math.log10(max(ends) / min(ends)))
     axis = Axis(
-        label="server completion time", unit="s", scale="log", low=min(ends), high=max(ends)
+        label="server completion time",
+        unit="s",
+        scale="log",
+        low=min(ends) / margin,
+        high=max(ends) * margin,
     )
     apart = text.plain(times.bins_per_decade, 0)
     density = plot(
         times.density(),
         x_axis=axis,
         y_axis=Axis(label="share of the connections per factor of ten"),
-        style="step",
+        style="bar",
         keys={"share of the connections per factor of ten": SERIES},
         title="Density of the server completion time",
         caption=f"Time from the first to the last segment with data of the {side}, in {apart} intervals "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tcpsf import text
 from tcpsf.capture_report.capture_page import CaptureFigures, capture_page
@@ -22,9 +22,6 @@ from tcpsf.capture_report.flow_lengths import CLASSES, size_file
 from tcpsf.captures import STANDARD_INPUT, CaptureReader, CaptureTables
 from tcpsf.cli.file_checks import put, staged_file, staged_page
 from tcpsf.errors import TcpsfError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 class CaptureFiles:
@@ -45,7 +42,6 @@ class CaptureFiles:
         self._piped = str(files[0]) == STANDARD_INPUT
         self._reader: CaptureReader | None = None
         self._packets: FlowPackets | None = None
-        self._like: pl.DataFrame | None = None
 
     def begin(self, reader: CaptureReader) -> None:
         """Prepare to read a capture. Of standard input, packets are kept at once."""
@@ -60,7 +56,6 @@ class CaptureFiles:
         self._figures.add(batch)
         if self._report[0] is not None:
             self._selection.add(batch)
-            self._like = batch.retransmissions
             if self._packets is not None:
                 self._packets.add(batch)
 
@@ -90,9 +85,7 @@ class CaptureFiles:
     def _drawn(self, start_ns: int | None) -> list[DrawnFlow]:
         if not self._piped:
             return second_pass(self._files[0], self._selection, start_ns)
-        if self._packets is None or self._like is None:
-            return []
-        return self._packets.drawn(self._selection, self._like)
+        return [] if self._packets is None else self._packets.drawn(self._selection)
 
     def _notes(self) -> Iterator[str]:
         if self._piped and not self._names:
