@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 PACKETS_BETWEEN_CHECKS = 100_000
 """Number of packets after which Ctrl-C is handled and rows are passed on."""
 
-MOST_PACKETS = 300_000
-"""Maximum number of packets of a connection that `CaptureReader.watch` keeps."""
-
 STANDARD_INPUT = "-"
 """Name of standard input instead of a file."""
 
@@ -133,14 +130,14 @@ class CaptureReader:
                 )
             )
 
-    def watch(self, chosen: Sequence[ChosenConnections]) -> None:
-        """Keep the packets of connections from now on: at most `MOST_PACKETS` of each.
+    def watch(self, chosen: Sequence[ChosenConnections], *, most: int) -> None:
+        """Keep the packets of connections from now on: at most ``most`` of each.
 
-        Raises `TcpsfError` if an address is none.
+        The packets of 16 connections are kept. Raises `TcpsfError` if an address is none.
         """
         wanted = [(*each.ends, each.interface, each.between_ns, each.around) for each in chosen]
         try:
-            self._analysis.watch(wanted, limit=MOST_PACKETS)
+            self._analysis.watch(wanted, limit=most)
         except ValueError as error:
             raise TcpsfError(f"{error}", hint="give an IPv4 or IPv6 address") from None
 

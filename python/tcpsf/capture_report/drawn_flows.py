@@ -28,6 +28,8 @@ USUAL_FLOWS = 4
 """Number of connections that are drawn if none is chosen."""
 MOST_FLOWS = 16
 """Maximum number of chosen connections that are drawn."""
+MOST_PACKETS = 1_000_000
+"""Maximum number of packets that are kept of all drawn connections together."""
 
 FlowName: TypeAlias = "int | tuple[End, End]"
 """Number of a connection, or its ends. An end may lack its address and port."""
@@ -167,11 +169,16 @@ class FlowSelection:
 
 
 class FlowPackets:
-    """Collects the packets of chosen connections, and their episodes, while reading."""
+    """Collects the packets of chosen connections, and their episodes, while reading.
 
-    def __init__(self, reader: CaptureReader, chosen: Sequence[ChosenConnections]) -> None:
+    ``connections`` is the number of connections, or the greatest one that is possible.
+    """
+
+    def __init__(
+        self, reader: CaptureReader, chosen: Sequence[ChosenConnections], *, connections: int
+    ) -> None:
         self._reader = reader
-        reader.watch(chosen)
+        reader.watch(chosen, most=MOST_PACKETS // connections)
         self._episodes: list[pl.DataFrame] = []
         self._retransmissions: list[pl.DataFrame] = []
 
@@ -197,7 +204,7 @@ def second_pass(file: Path, selection: FlowSelection, start_ns: int | None) -> l
     if not chosen:
         return []
     reader = CaptureReader(file)
-    packets = FlowPackets(reader, chosen)
+    packets = FlowPackets(reader, chosen, connections=len(chosen))
     for batch in reader.batches():
         packets.add(batch)
     return packets.drawn(selection)

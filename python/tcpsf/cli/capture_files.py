@@ -47,7 +47,8 @@ class CaptureFiles:
         """Prepare to read a capture. Of standard input, packets are kept at once."""
         self._reader = reader
         if self._report[0] is not None and self._piped and self._names:
-            self._packets = FlowPackets(reader, chosen_by_ends(self._names))
+            chosen = chosen_by_ends(self._names)
+            self._packets = FlowPackets(reader, chosen, connections=MOST_FLOWS)
 
     def add(self, batch: CaptureTables) -> None:
         """Add the rows of a batch."""
