@@ -62,7 +62,8 @@ def sequence_plot(flow: DrawnFlow, *, key: str) -> Plot:
     if flow.left_out:
         shown, left_out = text.plain(len(flow.packets), 0), text.plain(flow.left_out, 0)
         notes.append(
-            f"The plot has {shown} packets around the longest episode, and not {left_out}."
+            f"The plot has {shown} packets of the connection, and not {left_out} others. Its positions "
+            "count from its first segment."
         )
     if len(found.window) and found.window.max() > high:
         notes.append("The advertised window ends above the axis at times.")
