@@ -15,7 +15,7 @@ from conftest import Command
 from test_captures import LINUX, captured
 
 from tcpsf import Pcap, Scenario, run
-from tcpsf.capture_report import sequence_plot
+from tcpsf.capture_report import drawn_flows, sequence_plot
 from tcpsf.capture_report.capture_page import CaptureFigures
 from tcpsf.capture_report.cost_figures import GROUPS, group_of, verdict
 from tcpsf.capture_report.drawn_flows import FlowSelection, second_pass
@@ -177,6 +177,23 @@ class TestSelection:
             both = flow.data["packets"] + flow.reply["packets"]
             assert (len(flow.packets), flow.left_out) == (both, 0)
             assert flow.packets.filter("data")["payload_bytes"].sum() == flow.data["payload_bytes"]
+
+    def test_long_connections_keep_the_packets_around_their_loss(
+        self, web: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        selection = FlowSelection()
+        reader, batches = read(web)
+        for batch in batches:
+            selection.add(batch)
+        monkeypatch.setattr(drawn_flows, "MOST_PACKETS", 4 * 10)
+        drawn = second_pass(web, selection, reader.facts().start_ns)
+        assert any(flow.left_out for flow in drawn)
+        for flow in drawn:
+            both = flow.data["packets"] + flow.reply["packets"]
+            assert len(flow.packets) == both - flow.left_out == min(both, 10)
+            longest = flow.episodes.sort("delay_s", descending=True).row(0, named=True)
+            assert longest["repaired_frame"] in flow.packets["frame"]
+            sequence_plot.sequence_plot(flow, key="flow").html()
 
     def test_names_choose_connections(self, web: Path) -> None:
         reader, batches = read(web)

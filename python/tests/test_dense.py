@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tcpsf import TcpsfError
 from tcpsf.chart import Axis, Curve, CurveStyle, dense, plot
 from tcpsf.chart import axes as scales
 from tcpsf.chart.panel import DENSE
@@ -160,3 +161,10 @@ def test_values_outside_a_dense_panel_are_counted() -> None:
     made = plot({"x": x, "y": x}, y_axis=Axis(label="y", low=0.0, high=9.0))
     outside = int((x > 9.0 + 1e-8).sum())
     assert f"Outside the axes: {outside} values." in made.html()
+
+
+def test_a_span_needs_ends() -> None:
+    with pytest.raises(
+        TcpsfError, match="cannot plot the series `y` as spans: the rows have no ends"
+    ):
+        plot({"x": [1.0], "y": [2.0]}, style="span")

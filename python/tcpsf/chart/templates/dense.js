@@ -115,9 +115,10 @@ function fitted(curves, off, whole, from, to) {
   const visible = curves.filter((_curve, series) => !off.has(String(series)));
   for (const curve of visible.filter(spanned)) add(curve, firstNotBelow(curve.x, from), firstNotBelow(curve.x, to));
   if (!(low < high)) for (const curve of visible.filter((each) => !spanned(each))) add(curve, firstNotBelow(curve.x, from) - 1, firstNotBelow(curve.x, to));
+  if (whole.log) low = Math.max(low, whole.low);
   if (!(low <= high)) return whole;
-  const margin = 0.06 * (high - low) || 1;
-  return { log: false, low: low - margin, high: high + margin };
+  const margin = whole.log ? (high / low) ** 0.06 * 1.01 : 0.06 * (high - low) || 1;
+  return whole.log ? { log: true, low: low / margin, high: high * margin } : { log: false, low: low - margin, high: high + margin };
 }
 
 // Returns a function that draws the lines and labels of a vertical axis, or the original ones.
