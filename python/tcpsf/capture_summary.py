@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tcpsf import text
@@ -151,7 +151,7 @@ def summary_lines(name: str, data: dict[str, Any]) -> Iterator[str]:
         f"{name}: {text.count(packets['packets'], 'packet')} in {duration} s, "
         f"{text.count(data['connections'], 'connection')}"
     )
-    yield from _notes(data)
+    yield from notes_of(data)
     causes = data["causes"]
     episodes = sum(cause["episodes"] for cause in causes)
     if not episodes:
@@ -163,13 +163,14 @@ def summary_lines(name: str, data: dict[str, Any]) -> Iterator[str]:
         f"{_share(data['retransmitted_bytes'], data['payload_bytes'])} of the bytes were sent again"
     )
     yield ""
-    yield from text.table(_cause_rows(causes), left=[0]).splitlines()
+    yield from text.table(cause_table(causes), left=[0]).splitlines()
     yield ""
-    yield from text.table(_longest_rows(data["longest"]), left=[0]).splitlines()
+    yield from text.table(longest_table(data["longest"]), left=[0]).splitlines()
     yield from law_lines(data["loss_laws"])
 
 
-def _notes(data: dict[str, Any]) -> Iterator[str]:
+def notes_of(data: Mapping[str, Any]) -> Iterator[str]:
+    """Yield remarks on what the capture has, and where it was made."""
     packets = data["packets"]
     if data["damage"] is not None:
         damage = data["damage"]
@@ -203,7 +204,8 @@ def _share(part: int, whole: int) -> str:
     return f"{text.plain(100 * part / whole, 2)} %" if whole else "0 %"
 
 
-def _cause_rows(causes: list[dict[str, Any]]) -> list[list[str]]:
+def cause_table(causes: list[dict[str, Any]]) -> list[list[str]]:
+    """Return the cells of the table of causes, with the heads in the first row."""
     rows = [
         [
             "first repair by",
@@ -233,7 +235,8 @@ def _cause_rows(causes: list[dict[str, Any]]) -> list[list[str]]:
     return rows
 
 
-def _longest_rows(longest: list[dict[str, Any]]) -> list[list[str]]:
+def longest_table(longest: list[dict[str, Any]]) -> list[list[str]]:
+    """Return the cells of the table of the longest episodes, with the heads in the first row."""
     rows = [
         [
             "longest: first repair by",

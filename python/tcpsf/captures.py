@@ -6,11 +6,11 @@ does not grow with the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tcpsf import _core
 from tcpsf.errors import TcpsfError
@@ -40,6 +40,38 @@ class CaptureTables(NamedTuple):
     """A row for each first transmission that was lost."""
     transfers: pl.DataFrame
     """A row for each transfer, such as one response of a server."""
+
+
+class WatchedTables(NamedTuple):
+    """Packets of chosen connections. Times are in seconds since the first packet."""
+
+    connections: pl.DataFrame
+    """A row for each connection: number, ends of the first packet, packets that were left out."""
+    packets: pl.DataFrame
+    """A row for each packet; ``connection`` is a row of ``connections``.
+
+    ``forward`` is 1 for packets from the source of the connection's first packet.
+    """
+    sack: pl.DataFrame
+    """A row for each SACK block, with sequence numbers, and its position in the option."""
+
+
+End: TypeAlias = tuple[str | None, int | None]
+"""Address and port of one end of a connection; ``None`` stands for any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenConnections:
+    """Connections whose packets a `CaptureReader` keeps."""
+
+    ends: tuple[End, End]
+    """Both ends, in either order."""
+    interface: int | None = None
+    """Interface of the capture; ``None``: any."""
+    between_ns: tuple[int, int] | None = None
+    """Earliest and latest time in nanoseconds since 1970; ``None``: any."""
+    around: int = 0
+    """Number of the packet around which packets are kept if a connection has too many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +144,32 @@ class CaptureReader:
                     )
                 )
             )
+
+    def watch(self, chosen: Sequence[ChosenConnections], *, most: int) -> None:
+        """Keep the packets of connections from now on: at most ``most`` of each.
+
+        The packets of 16 connections are kept. Raises `TcpsfError` if an address is none.
+        """
+        wanted = [(*each.ends, each.interface, each.between_ns, each.around) for each in chosen]
+        try:
+            self._analysis.watch(wanted, limit=most)
+        except ValueError as error:
+            raise TcpsfError(f"{error}", hint="give an IPv4 or IPv6 address") from None
+
+    def watched_flows(self) -> list[int]:
+        """Return the numbers of the connections whose packets are kept."""
+        return self._analysis.watched_flows()
+
+    def watched(self) -> WatchedTables:
+        """Return the packets that `watch` has kept so far."""
+        import polars as pl
+
+        return WatchedTables(
+            *(
+                pl.DataFrame(table).with_columns(pl.selectors.categorical().cast(pl.String))
+                for table in self._analysis.watched()
+            )
+        )
 
     def facts(self) -> CaptureFacts:
         """Return the facts about the part that has been read."""

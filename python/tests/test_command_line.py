@@ -38,6 +38,7 @@ KINDS: dict[str, tuple[type[click.ParamType[object]], ...]] = {
     "I,...": (quantities.CountList,),
     "LAW": (Law,),
     "WHEN": (quantities.Seconds,),
+    "FLOW": (quantities.ConnectionName,),
 }
 """Types by metavariable: a metavariable means the same in every command."""
 
@@ -54,6 +55,14 @@ BAD = {
     "I,...": ("-1", "x"),
     "LAW": ("square",),
     "WHEN": ("5", "never"),
+    "FLOW": (
+        "web",
+        "1.2.3",
+        "10.0.0.1:99999",
+        "1.2.3.4:5-1.2.3.4:6-1.2.3.4:7",
+        "2001:db8::1:443",
+        "",
+    ),
 }
 
 MEASURED = re.compile(
@@ -124,7 +133,7 @@ class TestTypes:
         checked = 0
         for (words, name), option in OPTIONS.items():
             base = re.sub("^(--(up|down)-|--)", "", name)
-            if MEASURED.search(base) and base not in SEVERAL_PARTS and base != "full":
+            if MEASURED.search(base) and base not in SEVERAL_PARTS | {"full", "sizes"}:
                 checked += 1
                 assert option.metavar in KINDS or option.is_flag, (words, name)
         assert checked > 50

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tcpsf import TcpsfError
 from tcpsf.chart import Axis, Curve, CurveStyle, dense, plot
 from tcpsf.chart import axes as scales
 from tcpsf.chart.panel import DENSE
@@ -86,11 +87,51 @@ def test_packed_points_are_the_points(scale: str, low: float) -> None:
     made = dense.packed(curve(x, y, low=y - 1, high=y + 1), across)
     content = zlib.decompress(base64.b64decode(made.data))
     assert (made.count, made.columns, len(content)) == (5000, 3, 5000 * 16)
-    steps = np.frombuffer(content, "<u4", 5000).astype(np.int64).cumsum()
+    steps = numbers(content, 0, "<u4", 5000).astype(np.int64).cumsum()
     shares = made.first + (made.last - made.first) * steps / dense.STEPS
     order = np.argsort(x)
     assert shares == pytest.approx(dense.shares(x[order], across), abs=1e-9)
-    assert np.frombuffer(content, "<f4", 5000, 5000 * 4) == pytest.approx(y[order], rel=1e-6)
+    assert numbers(content, 1, "<f4", 5000) == pytest.approx(y[order], rel=1e-6)
+
+
+def numbers(content: bytes, column: int, kind: str, count: int) -> np.ndarray:
+    """A column of packed points, whose bytes are grouped by their significance."""
+    size = np.dtype(kind).itemsize
+    found = np.frombuffer(content, np.uint8, size * count, 4 * count * column)
+    return np.ascontiguousarray(found.reshape(size, count).T).view(kind).ravel()
+
+
+@pytest.mark.parametrize(("largest", "size"), [(2.0**24, 4), (2.0**24 + 1, 8)])
+def test_packed_spans_have_lower_ends_and_lengths(largest: float, size: int) -> None:
+    x, low = [0.5, 0.25], [largest, 1.0]
+    made = dense.packed(curve(x, low, "span", low=low, high=[largest + 3, 5.0]), axis(0.0, 1.0))
+    content = zlib.decompress(base64.b64decode(made.data))
+    assert (made.columns, made.bytes, made.style) == (2, size, "span")
+    assert len(content) == 2 * (4 + 2 * size)
+    values = np.frombuffer(content[8:], np.uint8).reshape(2, size, 2).transpose(0, 2, 1)
+    found = np.ascontiguousarray(values).view(f"<f{size}").reshape(2, 2)
+    assert found.tolist() == [[1.0, largest], [4.0, 3.0]]
+
+
+def test_spans_are_merged_in_a_column_of_pixels() -> None:
+    low, high = [0.0, 10.0, 60.0, 0.0], [10.0, 30.0, 90.0, 0.0]
+    spans = curve([0.501, 0.502, 0.503, 0.9], low, "span", low=low, high=high)
+    path = dense.outline(spans, axis(0, 1), axis(0, 100), width=WIDTH, height=HEIGHT)
+    assert path == "M50 30.0V120.0M50 210.0V300.0M90 299.2V300.8"
+    bold = curve([0.5], [50.0], "bold-span", low=[50.0], high=[50.0])
+    path = dense.outline(bold, axis(0, 1), axis(0, 100), width=WIDTH, height=HEIGHT)
+    assert path == "M50 146.5V153.5"
+
+
+def test_a_panel_that_follows_is_dense_with_few_points() -> None:
+    rows = [{"x": 0.1, "y": 5.0, "low": 5.0, "high": 9.0, "series": "sent"}]
+    made = plot(rows, y_axis=Axis(label="bytes", follows=True), style="span")
+    (panel,) = made.panels
+    assert panel.dense
+    page = made.html()
+    assert " data-follows>" in page
+    assert 'class="rungs"' in page
+    assert '<path class="spans" d="M' in made.svg()
 
 
 def test_the_summary_has_the_mean_and_the_ends_of_each_part() -> None:
@@ -120,3 +161,10 @@ def test_values_outside_a_dense_panel_are_counted() -> None:
     made = plot({"x": x, "y": x}, y_axis=Axis(label="y", low=0.0, high=9.0))
     outside = int((x > 9.0 + 1e-8).sum())
     assert f"Outside the axes: {outside} values." in made.html()
+
+
+def test_a_span_needs_ends() -> None:
+    with pytest.raises(
+        TcpsfError, match="cannot plot the series `y` as spans: the rows have no ends"
+    ):
+        plot({"x": [1.0], "y": [2.0]}, style="span")

@@ -195,7 +195,10 @@ def test_a_sender_looks_the_same_on_every_page() -> None:
             if each in marks.STYLES:
                 assert marks.STYLES[each].colour == colour, each
     named = ("classic", "full-sized", "reno", "vs", "fs")
+    # Pages of captures have no framings; their keys have a colon.
     for key, style in marks.STYLES.items():
+        if ":" in key:
+            continue
         own = style.colour in framings.values()
         assert own == any(word in key.split("-") or key.startswith(word) for word in named), key
     strangers = curves(*(f"stranger-{number}" for number in range(30)))

@@ -225,7 +225,8 @@ def unpacked(page: str, chart: str) -> list[float]:
     assert match is not None
     count = int(match[1])
     content = zlib.decompress(base64.b64decode(match[2]))
-    return list(struct.unpack(f"<{count}f", content[4 * count : 8 * count]))
+    values = np.frombuffer(content, np.uint8, 4 * count, 4 * count).reshape(4, count)
+    return list(struct.unpack(f"<{count}f", values.T.tobytes()))
 
 
 def test_a_page_has_the_samples_of_the_scenario(

@@ -9,6 +9,7 @@ use crate::packet::{Content, Other, decode};
 use crate::records::{Ending, Records};
 use crate::sender::Episode;
 use crate::table::{Limits, Table, Unlisted};
+use crate::watch::Watch;
 
 /// Counts of the packets of a capture.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -87,14 +88,32 @@ pub struct Analysis<R> {
     flows: Vec<Flow>,
     found: Found,
     is_finished: bool,
+    watch: Watch,
 }
 
 impl<R: Read> Analysis<R> {
     /// Begins an analysis.
     pub fn new(records: Records<R>, limits: Limits) -> Self {
         let (table, counts) = (Table::new(limits), Counts::default());
-        let (flows, found) = (Vec::new(), Found::default());
-        Self { records, table, counts, flows, found, is_finished: false }
+        Self {
+            records,
+            table,
+            counts,
+            flows: Vec::new(),
+            found: Found::default(),
+            is_finished: false,
+            watch: Watch::default(),
+        }
+    }
+
+    /// Keeps packets of chosen connections from now on.
+    pub fn watch(&mut self, watch: Watch) {
+        self.watch = watch;
+    }
+
+    /// Packets of chosen connections, so far.
+    pub fn watched(&self) -> &Watch {
+        &self.watch
     }
 
     /// Analyses at most `packets` further packets. Returns whether there may be more.
@@ -109,9 +128,12 @@ impl<R: Read> Analysis<R> {
             match decode(&record) {
                 Content::Tcp(packet) => {
                     self.counts.tcp += 1;
-                    if let Some(flow) = self.table.take(&packet) {
+                    let flow = self.table.take(&packet).map(|flow| {
+                        let number = flow.number;
                         self.found.collect(flow, false);
-                    }
+                        number
+                    });
+                    self.watch.take(&packet, flow);
                 }
                 Content::Other(other) => self.counts.add(other),
             }

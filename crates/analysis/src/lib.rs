@@ -16,6 +16,7 @@ mod spread;
 mod table;
 #[cfg(test)]
 mod testing;
+mod watch;
 
 pub use self::analysis::{Analysis, Counts, EpisodeOf, TransferOf};
 pub use self::flow::{BlockOf, Closing, Flow, Half, LossOf, Vantage};
@@ -27,3 +28,4 @@ pub use self::sender::{
 };
 pub use self::spread::Spread;
 pub use self::table::{Limits, Unlisted};
+pub use self::watch::{Choice, End, KeptPacket, MAX_CONNECTIONS, Watch, Watched};

@@ -1,6 +1,7 @@
 //! Analysis of a capture, driven in steps so that Python handles Ctrl-C in between.
 
 mod columns;
+mod packets;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -40,6 +41,24 @@ impl CaptureAnalysis {
             Refusal::Format(text) => PyValueError::new_err(text),
         })?;
         Ok(Self { analysis: Analysis::new(records, Limits::default()) })
+    }
+
+    /// Keeps the packets of chosen connections from now on, at most `limit` of each.
+    #[pyo3(signature = (wanted, *, limit))]
+    fn watch(&mut self, wanted: Vec<packets::Wanted>, limit: usize) -> PyResult<()> {
+        self.analysis.watch(packets::watch(wanted, limit)?);
+        Ok(())
+    }
+
+    /// Numbers of the connections that `watch` has chosen, so far.
+    fn watched_flows(&self) -> Vec<u64> {
+        self.analysis.watched().watched().iter().filter_map(|each| each.flow).collect()
+    }
+
+    /// Connections, packets and SACK blocks that `watch` has chosen, so far.
+    fn watched(&self) -> PyResult<(Table, Table, Table)> {
+        let start = self.analysis.counts().first_at.unwrap_or_default();
+        packets::tables(self.analysis.watched(), start)
     }
 
     /// Analyses up to `packets` packets without holding the interpreter's lock. Returns `True`

@@ -2,13 +2,14 @@
 
 The outline of a line has at most four corners for each column of pixels: the first, least, greatest
 and last value (M4, Jugel et al., VLDB 2014, §3). It looks the same as a line through all points.
-The script of the page computes it again when a reader zooms (`templates/chart.js`).
+The script of the page computes it again when a reader zooms (`templates/dense.js`).
 """
 
 from __future__ import annotations
 
 import base64
 import itertools
+import math
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ SLICES = 100
 """Number of rows of the table that summarises a dense panel."""
 DOT = 2.0
 """Size, in pixels, of the grid on which points without a line are merged."""
+SHORTEST = {"span": 1.5, "bold-span": 7.0}
+"""Minimum length of a span in pixels, by style."""
 STEPS = 2**32 - 1
 """Number of steps from the first to the last position in the binary form."""
 
@@ -64,7 +67,11 @@ def outside(curve: Curve, x: AxisScale, y: AxisScale) -> int:
 
 
 def outline(curve: Curve, x: AxisScale, y: AxisScale, *, width: float, height: float) -> str:
-    """Path of a line, of steps or of dots, in a drawing of ``width`` by ``height`` pixels."""
+    """Path of a line, of steps, spans or dots, in a drawing of ``width`` by ``height`` pixels."""
+    if curve.spanned:
+        across, (low, high) = _sorted(curve, x, y, (curve.low, curve.high))
+        ends = (1 - high) * height, (1 - low) * height
+        return _spans(across * width, *ends, least=SHORTEST[curve.style])
     across, (up,) = _sorted(curve, x, y, (curve.y,))
     if not curve.joined:
         return _dots(across * width, (1 - up) * height)
@@ -125,13 +132,17 @@ class Packed:
     last: float
     """Positions of the first and last point, as shares of the axis."""
     columns: int
-    """Number of columns of values: 1, or 3 with intervals."""
+    """Number of columns of values: 1, 3 with intervals, or 2 for spans."""
+    bytes: int
+    """Length of a value: 4, or 8 for integers above 2²⁴, which are exact."""
     style: str
     data: str
     """Compressed columns in Base64.
 
     The positions are distances between neighbours in `STEPS`-ths of the way from ``first`` to
-    ``last``, as 32-bit integers. The values are 32-bit floating-point numbers.
+    ``last``, as 32-bit integers. The values are floating-point numbers. The columns of spans are
+    their lower ends and their lengths. A column has the first bytes of all numbers, then the second
+    ones, and so on, because alike bytes compress better.
     """
 
 
@@ -144,15 +155,21 @@ def packed(curve: Curve, x: AxisScale) -> Packed:
     across = across[order]
     first, last = (float(across[0]), float(across[-1])) if len(across) else (0.0, 0.0)
     steps = np.round((across - first) / ((last - first) or 1.0) * STEPS).astype(np.int64)
-    columns = (curve.y, curve.low, curve.high) if len(curve.low) and len(curve.high) else (curve.y,)
-    content = np.diff(steps, prepend=0).astype("<u4").tobytes() + b"".join(
-        _numbers(column)[order].astype("<f4").tobytes() for column in columns
+    columns = [_numbers(curve.y)]
+    if curve.spanned:
+        columns = [_numbers(curve.low), _numbers(curve.high) - _numbers(curve.low)]
+    elif len(curve.low) and len(curve.high):
+        columns += [_numbers(curve.low), _numbers(curve.high)]
+    wide = any(map(_is_wide, columns))
+    content = _by_significance(np.diff(steps, prepend=0).astype("<u4")) + b"".join(
+        _by_significance(column[order].astype("<f8" if wide else "<f4")) for column in columns
     )
     return Packed(
         count=len(across),
         first=first,
         last=last,
         columns=len(columns),
+        bytes=8 if wide else 4,
         style=curve.style,
         data=base64.b64encode(zlib.compress(content, 9)).decode("ascii"),
     )
@@ -185,6 +202,23 @@ def slice_start(number: int, x: AxisScale) -> float:
     if x.axis.scale == "log":
         return float(x.low * (x.high / x.low) ** share)
     return x.low + share * (x.high - x.low)
+
+
+def _by_significance(column: np.ndarray) -> bytes:
+    """Bytes of numbers: the first byte of each, the second byte of each, and so on."""
+    import numpy as np
+
+    return column.view(np.uint8).reshape(len(column), column.itemsize).T.tobytes()
+
+
+def _is_wide(numbers: Floats) -> bool:
+    """Whether numbers are integers that a 32-bit floating-point number cannot represent."""
+    import numpy as np
+
+    finite = numbers[np.isfinite(numbers)]
+    return bool(len(finite)) and bool(
+        np.abs(finite).max() > 2**24 and (finite == np.round(finite)).all()
+    )
 
 
 def _numbers(column: Sequence[Any] | np.ndarray) -> Floats:
@@ -248,3 +282,27 @@ def _dots(across: Floats, down: Floats) -> str:
         np.round(np.stack((across[kept], down[kept]), axis=1) / DOT).astype(np.int64), axis=0
     )
     return "".join(f"M{a * DOT:g} {b * DOT:g}h0" for a, b in grid.tolist())
+
+
+def _spans(across: Floats, top: Floats, bottom: Floats, *, least: float) -> str:
+    """Vertical lines, merged where they overlap in a column of pixels.
+
+    A line is at least ``least`` pixels long.
+    """
+    import numpy as np
+
+    longer = np.maximum(least - (bottom - top), 0.0) / 2
+    places = np.stack((np.floor(across), top - longer, bottom + longer), axis=1)
+    places = np.unique(np.round(places[np.isfinite(places).all(axis=1)], 1), axis=0)
+    parts: list[str] = []
+    column, low, high = math.nan, 0.0, 0.0
+    for at, start, end in places.tolist():
+        if at == column and start <= high + 0.5:
+            high = max(high, end)
+            continue
+        if high > low:
+            parts.append(f"M{column:g} {low:.1f}V{high:.1f}")
+        column, low, high = at, start, end
+    if high > low:
+        parts.append(f"M{column:g} {low:.1f}V{high:.1f}")
+    return "".join(parts)

@@ -64,6 +64,18 @@ def _of(colour: int, shape: int | None = None, *, light: bool = False) -> Style:
 CLASSIC, VARIABLE, FIXED = 0, 1, 2
 """Colours that only full-sized, variable-size and fixed-size segments have."""
 
+_REPAIRS = (
+    (6, ("timeout", "syn_timeout", "syn_ack_timeout")),
+    (VARIABLE, ("tail_loss_probe", "probe_of_new_data")),
+    (
+        FIXED,
+        ("rack", "rack_timer", "sack", "fack", "three_duplicates", "early_retransmit"),
+    ),
+    (3, ("recovery", "slow_start", "lost_retransmission")),
+    (5, ("unknown", "path_mtu")),
+)
+"""Colours of the causes of retransmissions in captures; causes of the same kind share one."""
+
 STYLES: Mapping[str, Style] = {
     "classic": _of(CLASSIC),
     "full-sized": _of(CLASSIC),
@@ -108,6 +120,16 @@ STYLES: Mapping[str, Style] = {
     "steady_state_s": _of(6),
     "short_flow_s": _of(7),
     "latency_s": _of(4),
+    "sequence:segments": _of(CLASSIC),
+    "sequence:acknowledged": _of(4),
+    "sequence:window": _of(CLASSIC, 1, light=True),
+    "sequence:sack": _of(7),
+    "sequence:dsack": _of(7, 0, light=True),
+    **{
+        f"repair:{cause}": _of(colour, shape, light=shape % 2 == 1)
+        for colour, causes in _REPAIRS
+        for shape, cause in enumerate(causes)
+    },
 }
 """Styles by the key of a series."""
 
@@ -187,6 +209,9 @@ def legend_marker(curve: Curve, style: Style, *, joined: bool) -> str:
     """A drawing of a curve's line and marker, its marker alone, or its bar."""
     if curve.style == "bar":
         inside = '<rect class="bar" x="8" y="1" width="12" height="12"/>'
+    elif curve.spanned:
+        bold = " bold" if curve.style == "bold-span" else ""
+        inside = f'<path class="spans{bold}" d="M9 2V8M14 1V7M19 5V13"/>'
     else:
         line = '<line class="line" x1="0" x2="28" y1="7" y2="7"/>' if joined else ""
         inside = line + use(Kind.OURS, style, "14", 7)

@@ -11,12 +11,13 @@ if TYPE_CHECKING:
     import numpy as np
 
 Scale: TypeAlias = Literal["linear", "log", "category"]
-CurveStyle: TypeAlias = Literal["line", "whiskers", "step", "bar", "point"]
+CurveStyle: TypeAlias = Literal["line", "whiskers", "step", "bar", "point", "span", "bold-span"]
 """Style of a curve.
 
 ``line``: a line, with intervals as a band. ``whiskers``: a line, with intervals as vertical lines.
 ``step``: a line that keeps its value until the next point. ``bar``: bars from zero. ``point``:
-points without a line.
+points without a line. ``span``: vertical lines from ``low`` to ``high``, such as segments over time.
+``bold-span``: wider lines that are never short.
 """
 Column: TypeAlias = "Sequence[float | None] | np.ndarray"
 """Numbers; ``None`` and not-a-number mean that there is no value."""
@@ -41,6 +42,8 @@ class Axis:
     """Lower end; ``None``: from the data."""
     high: float | None = None
     """Upper end; ``None``: from the data. Longer bars are clipped at the axis, with a mark."""
+    follows: bool = False
+    """Whether this vertical axis fits the visible spans when a reader zooms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,12 @@ class Curve:
     @property
     def joined(self) -> bool:
         """Whether a line connects the points on an axis of numbers."""
-        return self.style not in ("bar", "point")
+        return self.style not in ("bar", "point", "span", "bold-span")
+
+    @property
+    def spanned(self) -> bool:
+        """Whether each point is a vertical line between the ends of its interval."""
+        return self.style in ("span", "bold-span")
 
     @property
     def dense(self) -> bool:
@@ -121,7 +129,8 @@ class Panel:
     @property
     def dense(self) -> bool:
         """Whether the panel has a dense curve; its curves are then all drawn as dense ones."""
-        return self.x.scale != "category" and any(curve.dense for curve in self.curves)
+        many = self.y.follows or any(curve.dense for curve in self.curves)
+        return self.x.scale != "category" and many
 
 
 def plain(column: Sequence[float | str | None] | np.ndarray) -> Sequence[float | str | None]:

@@ -183,6 +183,11 @@ def _curve(rows: pl.DataFrame, label: str, *, style: CurveStyle, key: str) -> Cu
         for role in ("y", "low", "high")
         if role in rows.columns
     }
+    if style in ("span", "bold-span") and "low" not in numbers:
+        raise TcpsfError(
+            f"cannot plot the series `{label}` as {style}s: the rows have no ends",
+            hint="a span is a vertical line from the column `low` to the column `high`",
+        )
     categories = not rows["x"].dtype.is_numeric()
     published = []
     if "published" in rows.columns:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from tcpsf import text
 from tcpsf.chart import axes, dense, marks
 from tcpsf.chart.panel import Axis, Curve, Mark, Panel
 
@@ -91,7 +92,7 @@ def draw(
         svg="".join(
             (
                 f'<svg class="chart" width="100%" height="{HEIGHT:g}" role="img" aria-label="{words}">',
-                *_vertical(y_ticks),
+                *_rungs(y_ticks, follows=panel.y.follows),
                 '<g class="ticks">',
                 *_horizontal(x_ticks, across, rooms, (turned, turned_narrow), width=width),
                 "</g>",
@@ -102,7 +103,7 @@ def draw(
             )
         ),
         styles=styles,
-        left=max((axes.width(tick.label) for tick in y_ticks), default=0.0) + 14,
+        left=max((axes.width(each) for each in _left_labels(panel, up)), default=0.0) + 14,
         foot=_foot(longest, turned=turned),
         foot_narrow=_foot(longest, turned=turned_narrow),
         x=across,
@@ -197,6 +198,18 @@ def _foot(longest: float, *, turned: bool) -> float:
     return (longest + 14 if turned else 22) + 24
 
 
+def _left_labels(panel: Panel, scale: axes.AxisScale) -> Iterator[str]:
+    """Yield labels for which the left side needs room; after a zoom they have more digits."""
+    yield from (tick.label for tick in scale.ticks())
+    if panel.y.follows:
+        yield text.plain(scale.high, 0)
+
+
+def _rungs(ticks: Sequence[axes.Tick], *, follows: bool) -> Iterator[str]:
+    """Yield the horizontal lines, in a group if the script replaces them."""
+    yield from ('<g class="rungs">', *_vertical(ticks), "</g>") if follows else _vertical(ticks)
+
+
 def _vertical(ticks: Sequence[axes.Tick]) -> Iterator[str]:
     for tick in ticks:
         y = _down(tick.place)
@@ -249,6 +262,7 @@ class _Drawing:
                 self._band,
                 self._bars,
                 self._line,
+                self._spans,
                 self._whiskers,
                 self._points,
                 self._published,
@@ -341,7 +355,13 @@ class _Drawing:
         path = dense.outline(curve, self.x, self.y, width=self.width, height=HEIGHT)
         if path:
             kind = "line" if curve.joined else "dots"
+            if curve.spanned:
+                kind = "spans bold" if curve.style == "bold-span" else "spans"
             yield self._stretched(f'<path class="{kind}" d="{path}"/>')
+
+    def _spans(self, number: int, curve: Curve, style: marks.Style) -> Iterator[str]:
+        if curve.spanned:
+            yield from self._dense(number, curve, style)
 
     def _bars(self, number: int, curve: Curve, _style: marks.Style) -> Iterator[str]:
         if curve.style != "bar":
@@ -360,6 +380,8 @@ class _Drawing:
 
     def _whiskers(self, number: int, curve: Curve, _style: marks.Style) -> Iterator[str]:
         """Yield intervals of points that no band covers."""
+        if curve.spanned:
+            return
         banded = set()
         if self._banded(curve):
             banded = {
@@ -379,7 +401,7 @@ class _Drawing:
             yield f'<line class="interval" x1="{x}" x2="{x}" y1="{low:.1f}" y2="{high:.1f}"/>'
 
     def _points(self, number: int, curve: Curve, style: marks.Style) -> Iterator[str]:
-        if curve.style == "bar":
+        if curve.style == "bar" or curve.spanned:
             return
         every = math.ceil(len(curve.x) / MARKERS) if self._joined(curve) else 1
         for index, mark in enumerate(curve.marks()):

@@ -10,8 +10,10 @@ from typing import Any
 
 from tcpsf import __version__
 from tcpsf.capture_explanation import explanation
+from tcpsf.capture_report.drawn_flows import FlowName
 from tcpsf.capture_summary import CaptureSummary, summary_lines
 from tcpsf.captures import STANDARD_INPUT, CaptureReader, CaptureTables
+from tcpsf.cli.capture_files import CaptureFiles, capture_files
 from tcpsf.cli.file_checks import writing
 from tcpsf.cli.output import MARK, print_result, put_json, results_folder
 from tcpsf.errors import TcpsfError
@@ -20,10 +22,18 @@ SCHEMA = "tcpsf.analyze/1"
 
 
 def command(
-    *, files: Sequence[Path], frame: int | None, out: Path | None, json: bool, force: bool
+    *,
+    files: Sequence[Path],
+    frame: int | None,
+    report: Path | None,
+    flows: Sequence[FlowName],
+    sizes: Path | None,
+    out: Path | None,
+    json: bool,
+    force: bool,
 ) -> None:
     """Analyse each file, and print the summaries or the explanation."""
-    _check(files, frame)
+    _check(files, frame, report, sizes)
     if frame is not None:
         print_result("\n".join(_explained(files[0], frame)))
         return
@@ -31,10 +41,14 @@ def command(
         folder = None
         if out is not None:
             folder = stack.enter_context(results_folder(out, replace=force))
+        page = stack.enter_context(
+            capture_files(report, sizes, files=files, flows=flows, replace=force)
+        )
         captures = [
-            {"file": str(file), **_analysed(file, number, folder)}
+            {"file": str(file), **_analysed(file, number, folder, page)}
             for number, file in enumerate(files)
         ]
+        page.write(captures)
         result = {"schema": SCHEMA, "version": __version__, "captures": captures}
         if folder is not None:
             _join(folder)
@@ -46,8 +60,16 @@ def command(
     print_result("\n\n".join(texts))
 
 
-def _check(files: Sequence[Path], frame: int | None) -> None:
+def _check(
+    files: Sequence[Path], frame: int | None, report: Path | None, sizes: Path | None
+) -> None:
     """Refuse what one call cannot do."""
+    if frame is not None and (report is not None or sizes is not None):
+        other = "--sizes" if report is None else "--report"
+        raise TcpsfError(
+            f"`--explain {frame}` and `{other}` were both given",
+            hint="`--explain` prints the evidence for one packet and writes nothing",
+        )
     if frame is not None and len(files) > 1:
         raise TcpsfError(
             f"`--explain {frame}`: {len(files)} captures are given",
@@ -57,12 +79,14 @@ def _check(files: Sequence[Path], frame: int | None) -> None:
         raise TcpsfError("standard input `-` is given twice", hint="give it once")
 
 
-def _analysed(file: Path, number: int, folder: Path | None) -> dict[str, Any]:
+def _analysed(file: Path, number: int, folder: Path | None, page: CaptureFiles) -> dict[str, Any]:
     """Analyse one capture, and write its rows below ``folder``."""
     summary = CaptureSummary()
     reader = CaptureReader(file)
+    page.begin(reader)
     for part, batch in enumerate(reader.batches()):
         summary.add(batch)
+        page.add(batch)
         if folder is not None:
             _write(folder, batch, number, part)
     return summary.to_dict(reader.facts())

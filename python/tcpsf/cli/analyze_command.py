@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from tcpsf.cli.options import FOLDER, Command, as_json, force, out
-from tcpsf.cli.quantities import Count
+from tcpsf.cli.options import FOLDER, Command, as_json, force, out, page
+from tcpsf.cli.quantities import ConnectionName, Count
 
 
 @click.command(cls=Command)
@@ -19,9 +19,25 @@ from tcpsf.cli.quantities import Count
     metavar="N",
     help="Print why the retransmission with this packet number was classified as it was.",
 )
+@page("Write a page with the costs, completion times, flow lengths and time-sequence plots.")
+@click.option(
+    "--flow",
+    "flows",
+    type=ConnectionName(),
+    multiple=True,
+    metavar="FLOW",
+    help="Connection that --report draws: its number, or its ends ADDRESS:PORT-ADDRESS:PORT, of which "
+    "one is enough. May be given several times.  [default: the longest loss episodes]",
+)
+@click.option(
+    "--sizes",
+    type=FOLDER,
+    metavar="FILE",
+    help="Write 15 classes of flow lengths, which a scenario reads as `sizes`.",
+)
 @out("Write the tables flows, episodes, retransmissions, transmissions and losses as Parquet.")
 @as_json
-@force()
+@force("--out, --report and --sizes")
 def analyze(**arguments: Any) -> None:
     """Analyse captures: what repaired each loss, the time that it cost, and the loss law.
 

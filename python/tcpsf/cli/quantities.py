@@ -17,6 +17,7 @@ from tcpsf import _core
 from tcpsf.cli.readers import (
     in_range,
     read_bytes,
+    read_connection,
     read_integer,
     read_limit,
     read_mask,
@@ -177,6 +178,19 @@ class Parts(_Quantity[tuple[Any, ...]]):
             return tuple(kind(word) for kind, word in zip(kinds, words, strict=False))
 
         super().__init__(read, f"write it as {example}")
+
+
+class ConnectionName(_Quantity[Any]):
+    """A connection of a capture: its number, or its ends such as 10.0.0.1:443-10.0.0.2:51000."""
+
+    name = "connection"
+
+    def __init__(self) -> None:
+        super().__init__(
+            read_connection,
+            "give its number, or an end such as `10.0.0.1:443`, or both as "
+            "`10.0.0.1:443-10.0.0.2:51000`",
+        )
 
 
 class QueueLimit(_Quantity[int]):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import decimal
 import math
 import re
+from ipaddress import ip_address
 
 from tcpsf import _core
+from tcpsf.captures import End
 
 
 def in_range(value: float, text: str, least: float | None, most: float | None) -> float:
@@ -96,3 +98,34 @@ def read_mask(text: str) -> tuple[bool, ...]:
         if word not in ("0", "1"):
             raise ValueError(f"`{word}` is neither 0 nor 1")
     return tuple(word == "1" for word in words)
+
+
+def read_connection(text: str) -> int | tuple[End, End]:
+    """Read a number of a connection, or its ends: ``10.0.0.1:443``, ``10.0.0.1:443-10.0.0.2:5000``.
+
+    >>> read_connection("12"), read_connection("10.0.0.1:443")
+    (12, (('10.0.0.1', 443), (None, None)))
+    >>> read_connection("[2001:db8::1]:443-:5000")
+    (('2001:db8::1', 443), (None, 5000))
+    """
+    word = text.strip()
+    if word.isdecimal():
+        return int(in_range(int(word), text, 0, 2**63 - 1))
+    ends = [_read_end(part.strip(), text) for part in word.split("-")]
+    if len(ends) > 2:
+        raise ValueError(f"`{text}` has more than two ends")
+    return ends[0], ends[1] if len(ends) > 1 else (None, None)
+
+
+def _read_end(part: str, text: str) -> End:
+    found = re.fullmatch(r"(?:\[([^\]]*)\]|([^:\[\]]*))(?::(\d{1,5}))?", part)
+    if found is None or not part:
+        raise ValueError(f"`{text}` is neither a number nor an address with a port")
+    six, four, port = found.groups()
+    if port is not None and int(port) > 65_535:
+        raise ValueError(f"`{port}` is no port")
+    try:
+        address = str(ip_address(six or four)) if six or four else None
+    except ValueError:
+        raise ValueError(f"`{six or four}` is no IP address") from None
+    return address, None if port is None else int(port)

@@ -140,6 +140,10 @@ impl Facts {
                 self.initial_window_packets += 1;
             }
         }
+        // A keep-alive repeats a byte, or has a byte that is no data (RFC 9293 §3.8.4).
+        if role == Role::KeepAlive {
+            return;
+        }
         match self.first_data_at {
             None => self.first_data_at = Some(packet.at),
             Some(_) => self.idle_max = self.idle_max.max(packet.at.since(self.last_data_at)),

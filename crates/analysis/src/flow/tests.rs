@@ -86,3 +86,16 @@ fn a_window_of_one_segment_is_one_transfer() {
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].transfer.segments, found[0].transfer.first_segments), (4, 1));
 }
+
+#[test]
+fn a_keep_alive_does_not_end_the_server_completion_time() {
+    let mut trace = Trace::at_server(true);
+    trace.data(101.0, 0, 1448);
+    trace.data(151.0, 1448, 1000);
+    trace.ack(251.0, 2448, &[]);
+    trace.data(60_000.0, 2447, 1);
+    trace.ack(60_100.0, 2448, &[]);
+    let (flows, _) = trace.analyse();
+    assert_eq!(flows[0].halves[1].facts.keep_alives, 1);
+    assert_eq!(flows[0].server_completion(), Some(Duration::from_millis(50)));
+}

@@ -349,15 +349,15 @@ impl LossRow {
     }
 }
 
-fn u32s<T>(rows: &[T], value: impl Fn(&T) -> u32) -> Column {
+pub(super) fn u32s<T>(rows: &[T], value: impl Fn(&T) -> u32) -> Column {
     Column::U32(rows.iter().map(value).collect())
 }
 
-fn u64s<T>(rows: &[T], value: impl Fn(&T) -> u64) -> Column {
+pub(super) fn u64s<T>(rows: &[T], value: impl Fn(&T) -> u64) -> Column {
     Column::U64(rows.iter().map(value).collect())
 }
 
-fn f64s<T>(rows: &[T], value: impl Fn(&T) -> f64) -> Column {
+pub(super) fn f64s<T>(rows: &[T], value: impl Fn(&T) -> f64) -> Column {
     Column::F64(rows.iter().map(value).collect())
 }
 
@@ -367,6 +367,14 @@ fn optional_u32s<T>(rows: &[T], value: impl Fn(&T) -> Option<u32>) -> Column {
         column.push(value(row));
     }
     Column::NullableU32(column)
+}
+
+pub(super) fn optional_u64s<T>(rows: &[T], value: impl Fn(&T) -> Option<u64>) -> Column {
+    let mut column = Nullable::default();
+    for row in rows {
+        column.push(value(row));
+    }
+    Column::NullableU64(column)
 }
 
 fn optional_f64s<T>(rows: &[T], value: impl Fn(&T) -> Option<f64>) -> Column {
@@ -392,7 +400,7 @@ fn named<T>(rows: &[T], names: &[&str], name: impl Fn(&T) -> &'static str) -> Co
 }
 
 /// A column of texts, each of which occurs in few rows.
-fn text<T>(rows: &[T], value: impl Fn(&T) -> String) -> Column {
+pub(super) fn text<T>(rows: &[T], value: impl Fn(&T) -> String) -> Column {
     let names: Arc<[String]> = rows.iter().map(value).collect();
     Column::Text { codes: (0..u32::try_from(rows.len()).unwrap_or(u32::MAX)).collect(), names }
 }

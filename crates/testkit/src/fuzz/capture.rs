@@ -2,8 +2,8 @@
 
 use std::io::Cursor;
 
-use analysis::{Analysis, Flow, Limits, Records, decompressed};
-use units::Duration;
+use analysis::{Analysis, Choice, End, Flow, Limits, Records, Watch, decompressed};
+use units::{Duration, Instant};
 
 /// Limits that are small, so that short inputs reach them.
 const LIMITS: Limits = Limits {
@@ -12,6 +12,14 @@ const LIMITS: Limits = Limits {
     idle: Duration::from_secs(600),
     closed: Duration::from_secs(60),
     ranges: 16,
+};
+
+/// All connections.
+const EVERY: Choice = Choice {
+    ends: [End { address: None, port: None }; 2],
+    interface: None,
+    between: [Instant::ZERO, Instant::NEVER],
+    around: 3,
 };
 
 /// Analyses `bytes` with the limits of the product, and with small ones.
@@ -23,7 +31,11 @@ pub fn run(bytes: &[u8]) {
         let Ok(source) = decompressed(Cursor::new(bytes.to_vec())) else { return };
         let Ok(records) = Records::new(source) else { return };
         let mut analysis = Analysis::new(records, limits);
+        analysis.watch(Watch::new(vec![EVERY], 3));
         while analysis.advance(100) {}
+        let watched = analysis.watched().watched();
+        assert!(watched.len() <= analysis::MAX_CONNECTIONS);
+        assert!(watched.iter().all(|each| (1..=3).contains(&each.packets().count())));
         assert!(analysis.ending().is_some());
         assert!(analysis.counts().tcp <= analysis.frames());
         let flows = analysis.take_flows();

@@ -36,6 +36,7 @@ function enlivenPanel(figure, panel, table, off) {
   const view = axes ? zoomable(plot, chart, axes, packed.length ? 1e-6 : 1e-3, () => refresh()) : null;
   const title = figure.querySelectorAll(".panel").length > 1 ? `${figure.dataset.title}, ${panel.dataset.title}` : figure.dataset.title;
   let source = fromRows(table);
+  let legend = () => {};
   let shown = -1;
 
   chart.append(guide);
@@ -44,14 +45,20 @@ function enlivenPanel(figure, panel, table, off) {
   plot.append(readout);
   plot.tabIndex = 0;
   plot.setAttribute("role", "group");
-  const zoomKeys = view ? " Plus and minus zoom, 0 shows all." : "";
+  const zoomKeys = view ? " Plus and minus zoom, 0 shows all, Shift with an arrow key moves the visible part." : "";
   plot.setAttribute("aria-label", `${title}. Left and right arrow keys step through the values.${zoomKeys}`);
   if (view && (packed.length || source.count >= 30)) panel.querySelector(".above").append(view.buttons(() => place()));
   if (packed.length) {
     source.count = 0; // The rows are a summary; the points follow in a moment.
     Promise.all(packed.map(unpack)).then((curves) => {
       source = fromPoints(table, curves, axes, off, view);
-      view.redraw = (from, to) => outline(chart, curves, axes.y, from, to);
+      const follows = "follows" in plot.dataset && rungsOf(chart);
+      view.redraw = (from, to) => {
+        const scale = follows ? fitted(curves, off, axes.y, from, to) : axes.y;
+        if (follows) follows(scale === axes.y ? null : scale);
+        outline(chart, curves, scale, from, to);
+      };
+      if (follows) legend = view.apply;
       view.apply();
       figure.dataset.ready = "true";
     });
@@ -125,6 +132,8 @@ function enlivenPanel(figure, panel, table, off) {
   plot.addEventListener("blur", hide);
   plot.addEventListener("keydown", (event) => {
     if (event.target !== plot) return;
+    const side = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (view && side && event.shiftKey) return view.pan(side / 4);
     if (!lying && (event.key === "ArrowDown" || event.key === "ArrowUp")) return; // they scroll the page
     if (!keys[event.key] || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
@@ -141,7 +150,12 @@ function enlivenPanel(figure, panel, table, off) {
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   });
   table.parentElement.before(save);
-  return { refresh };
+  return {
+    refresh() {
+      legend();
+      refresh();
+    },
+  };
 }
 
 // The values of a table; an index is a row.
@@ -166,161 +180,6 @@ function fromRows(table) {
   };
 }
 
-// The points of dense curves; an index is a point of the first visible curve.
-function fromPoints(table, curves, axes, off, view) {
-  const heads = [...table.tHead.rows[0].cells];
-  const label = heads[0].textContent.replace(/, from$/, "");
-  const labels = curves.map((_curve, series) => heads.find((head) => head.dataset.series === String(series) && "ours" in head.dataset).textContent);
-  const lead = () => curves.find((curve, series) => curve.count && !off.has(String(series))) || curves[0];
-  const at = (curve, share) => {
-    const after = firstNotBelow(curve.x, share);
-    if (curve.style === "step") return curve.x[after] === share ? after : after - 1;
-    return after === curve.count || (after > 0 && share - curve.x[after - 1] < curve.x[after] - share) ? after - 1 : after;
-  };
-  return {
-    get count() {
-      return lead().count;
-    },
-    place: (index) => lead().x[Math.min(index, lead().count - 1)],
-    near: (share) => Math.max(0, at(lead(), share)),
-    next(index, step) {
-      const [from, to] = view.range;
-      const wanted = lead().x[index] + (step * (to - from)) / 100;
-      const found = firstNotBelow(lead().x, wanted);
-      return step > 0 ? Math.max(found, index + 1) : Math.min(found, index - 1);
-    },
-    read(index) {
-      const share = lead().x[Math.min(index, lead().count - 1)];
-      const lines = curves.map((curve, series) => {
-        const found = at(curve, share);
-        if (found < 0 || found >= curve.count || Number.isNaN(curve.values[0][found])) return [String(series), labels[series], ""];
-        const [value, low, high] = curve.values.map((column) => short(column[found]));
-        return [String(series), labels[series], low === undefined ? value : `${value} [${low},${high}]`];
-      });
-      return [`${label}: ${short(stored(axes.x, share))}`, lines];
-    },
-    csv() {
-      const lines = [["series", label, "value", "low", "high"].map(quoted).join(",")];
-      for (const [series, curve] of curves.entries())
-        for (let index = 0; index < curve.count; index += 1) {
-          const x = stored(axes.x, curve.x[index]);
-          const values = curve.values.map((column) => (Number.isNaN(column[index]) ? "" : Number(column[index].toPrecision(7))));
-          lines.push([quoted(labels[series]), x, ...values].join(","));
-        }
-      return `${lines.join("\r\n")}\r\n`;
-    },
-  };
-}
-
-// Points of a curve from their binary form: distances between positions, then columns of values.
-async function unpack(packed) {
-  const bytes = Uint8Array.from(atob(packed.textContent), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const content = await new Response(stream).arrayBuffer();
-  const count = Number(packed.dataset.count);
-  const first = Number(packed.dataset.first);
-  const span = Number(packed.dataset.last) - first;
-  const steps = new Uint32Array(content, 0, count);
-  const x = new Float64Array(count);
-  for (let index = 0, sum = 0; index < count; index += 1) {
-    sum += steps[index];
-    x[index] = first + (span * sum) / 4294967295;
-  }
-  const values = [];
-  for (let column = 0; column < Number(packed.dataset.columns); column += 1) values.push(new Float32Array(content, 4 * count * (column + 1), count));
-  return { count, x, values, style: packed.dataset.style };
-}
-
-// Draw the visible part of dense curves, as `dense.outline` and `dense.band` draw the whole.
-function outline(chart, curves, scale, from, to) {
-  const [width, height] = [1000, chart.height.baseVal.value];
-  const down = (value) => height * (1 - Math.max(-1, Math.min(shareOf(scale, value), 2)));
-  for (const [series, curve] of curves.entries()) {
-    const first = Math.max(0, firstNotBelow(curve.x, from) - 1);
-    const last = Math.min(curve.count, firstNotBelow(curve.x, to) + 1);
-    const across = (index) => (width * (curve.x[index] - from)) / (to - from);
-    for (const path of chart.querySelectorAll(`[data-series="${series}"] path`)) {
-      if (path.classList.contains("band")) path.setAttribute("d", bandPath(curve, first, last, across, down));
-      else if (path.classList.contains("dots")) path.setAttribute("d", dotsPath(curve, first, last, across, down));
-      else path.setAttribute("d", linePath(curve, first, last, across, down));
-    }
-  }
-}
-
-function linePath(curve, first, last, across, down) {
-  const parts = [];
-  let column = null;
-  let open = false;
-  const flush = () => {
-    if (!column) return;
-    const { x, start, least, greatest, end, right } = column;
-    parts.push(`${open ? "L" : "M"}${x} ${start}`, `L${x} ${least}`, `L${x} ${greatest}`, `L${right} ${end}`);
-    open = true;
-    column = null;
-  };
-  const add = (x, y) => {
-    const at = Math.floor(x);
-    if (column && column.at !== at) flush();
-    if (!column) column = { at, x: x.toFixed(1), start: y, least: y, greatest: y };
-    column.least = Math.min(column.least, y);
-    column.greatest = Math.max(column.greatest, y);
-    column.end = y;
-    column.right = x.toFixed(1);
-  };
-  for (let index = first, before = NaN; index < last; index += 1) {
-    const y = Number(down(curve.values[0][index]).toFixed(1));
-    if (Number.isNaN(y)) {
-      flush();
-      open = false;
-    } else {
-      if (curve.style === "step" && !Number.isNaN(before)) add(across(index), before);
-      add(across(index), y);
-    }
-    before = y;
-  }
-  flush();
-  return parts.join("");
-}
-
-function bandPath(curve, first, last, across, down) {
-  const parts = [];
-  let highs = [];
-  let lows = [];
-  const flush = () => {
-    if (highs.length) parts.push(`M${[...highs, ...lows.reverse()].map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}Z`);
-    [highs, lows] = [[], []];
-  };
-  const add = (x, high, low) => {
-    const end = highs.at(-1);
-    if (end && Math.floor(end[0]) === Math.floor(x)) {
-      end[1] = Math.min(end[1], high);
-      lows.at(-1)[1] = Math.max(lows.at(-1)[1], low);
-    } else {
-      highs.push([x, high]);
-      lows.push([x, low]);
-    }
-  };
-  for (let index = first; index < last; index += 1) {
-    const [low, high] = [down(curve.values[1][index]), down(curve.values[2][index])];
-    if (Number.isNaN(low) || Number.isNaN(high)) flush();
-    else {
-      if (curve.style === "step" && highs.length) add(across(index), highs.at(-1)[1], lows.at(-1)[1]);
-      add(across(index), high, low);
-    }
-  }
-  flush();
-  return parts.join("");
-}
-
-function dotsPath(curve, first, last, across, down) {
-  const dots = new Set();
-  for (let index = first; index < last; index += 1) {
-    const [x, y] = [across(index), down(curve.values[0][index])];
-    if (x >= 0 && x <= 1000 && !Number.isNaN(y)) dots.add(`M${2 * Math.round(x / 2)} ${2 * Math.round(y / 2)}h0`);
-  }
-  return [...dots].join("");
-}
-
 // The visible part of the horizontal axis, as shares of the whole, and how a reader changes it.
 function zoomable(plot, chart, axes, least, changed) {
   const ticks = chart.querySelector(".ticks");
@@ -329,9 +188,9 @@ function zoomable(plot, chart, axes, least, changed) {
   const marks = plot.classList.contains("dense") ? [...stage.querySelectorAll("use")].map((mark) => [mark, parseFloat(mark.getAttribute("x")) / 100]) : [];
   const selected = element("div", "selected");
   const fingers = new Map();
-  let whole = null;
   let drag = null;
-  const view = { range: [0, 1], redraw: null, set, zoom, include, apply, buttons };
+  const view = { range: [0, 1], redraw: null, set, zoom, pan, include, apply, buttons };
+  const movers = [];
 
   function set(from, to) {
     const wide = Math.max(least, Math.min(to - from, 1));
@@ -347,6 +206,12 @@ function zoomable(plot, chart, axes, least, changed) {
     set(middle - (middle - from) * factor, middle + (to - middle) * factor);
   }
 
+  // Moves the visible part by a share of its length.
+  function pan(share) {
+    const [from, to] = view.range;
+    set(from + share * (to - from), to + share * (to - from));
+  }
+
   function include(place) {
     const [from, to] = view.range;
     if (place < from || place > to) set(place - (to - from) / 2, place + (to - from) / 2);
@@ -356,7 +221,7 @@ function zoomable(plot, chart, axes, least, changed) {
     const [from, to] = view.range;
     const zoomed = to - from < 1;
     plot.classList.toggle("zoomed", zoomed);
-    if (whole) whole.disabled = !zoomed;
+    for (const button of movers) button.disabled = !zoomed;
     if (view.redraw) {
       view.redraw(from, to);
       for (const [mark, share] of marks) mark.setAttribute("x", `${(100 * (share - from)) / (to - from)}%`);
@@ -372,6 +237,8 @@ function zoomable(plot, chart, axes, least, changed) {
     const made = [
       ["+", "Zoom in", () => zoom(0.5, place())],
       ["−", "Zoom out", () => zoom(2, place())],
+      ["‹", "Move to the left", () => pan(-0.5)],
+      ["›", "Move to the right", () => pan(0.5)],
       ["All", "Show the whole axis", () => set(0, 1)],
     ].map(([sign, name, act]) => {
       const button = element("button", "", sign);
@@ -381,8 +248,8 @@ function zoomable(plot, chart, axes, least, changed) {
       button.addEventListener("click", act);
       return button;
     });
-    whole = made[2];
-    whole.disabled = true;
+    movers.push(...made.slice(2));
+    for (const button of movers) button.disabled = true;
     group.append(...made);
     return group;
   }
@@ -394,8 +261,10 @@ function zoomable(plot, chart, axes, least, changed) {
   }
 
   plot.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey) return; // the wheel alone scrolls the page
+    const sideways = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
+    if (!event.ctrlKey && !(sideways && plot.classList.contains("zoomed"))) return; // the wheel alone scrolls the page
     event.preventDefault();
+    if (!event.ctrlKey) return pan((event.deltaX || event.deltaY) / chart.getBoundingClientRect().width);
     zoom(Math.exp(Math.max(-1, Math.min(event.deltaY / 100, 1))), share(event.clientX));
   }, { passive: false });
   plot.addEventListener("dblclick", () => set(0, 1));
@@ -403,12 +272,18 @@ function zoomable(plot, chart, axes, least, changed) {
     if (event.pointerType === "touch") {
       fingers.set(event.pointerId, event.clientX);
       drag = { range: view.range, fingers: [...fingers.values()] };
-    } else if (event.button === 0) drag = { start: event.clientX };
+    } else if (event.button === 0 && event.shiftKey) drag = { range: view.range, fingers: [event.clientX] };
+    else if (event.button === 0) drag = { start: event.clientX };
   });
   plot.addEventListener("pointermove", (event) => {
     if (!drag) return;
     const box = chart.getBoundingClientRect();
     if (event.pointerType === "touch") return moved(event, box);
+    if (drag.fingers) {
+      const [from, to] = drag.range;
+      const step = ((drag.fingers[0] - event.clientX) / box.width) * (to - from);
+      return set(from + step, to + step);
+    }
     const [left, right] = [drag.start, event.clientX].sort((one, other) => one - other);
     if (right - left < 8) return;
     if (!selected.isConnected) {
@@ -514,6 +389,16 @@ function firstNotBelow(numbers, limit) {
   return low;
 }
 
+// A number of pixels with one decimal.
+function tenths(value) {
+  return Math.round(10 * value) / 10;
+}
+
+// Text of a number, with all digits of an integer if they are known.
+function exact(value, known) {
+  return known && Number.isInteger(value) ? grouped(String(value)) : short(value);
+}
+
 // Text of a number with up to six significant digits.
 function short(value) {
   const [digits, exponent] = value.toPrecision(6).replace(/\.?0+(e|$)/, "$1").split("e");
@@ -561,3 +446,5 @@ function drawn(chart, tag, attributes) {
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   return made;
 }
+
+{% include "dense.js" %}
