@@ -9,8 +9,8 @@ from pathlib import Path
 
 _INTERFACE, _PACKET = 1, 6
 """Block types of pcapng."""
-_NAME, _RESOLUTION = 2, 9
-"""Options of an interface."""
+_RESOLUTION = 9
+"""Option of an interface."""
 _SACK = 5
 """Kind of a TCP option."""
 TCP = 6
@@ -38,12 +38,11 @@ class Packet:
 
 def packets(capture: Path) -> list[Packet]:
     """Read a capture of both ends. The packets are in order of their transmission."""
-    names: dict[int, str] = {}
     entered: list[tuple[float, int, bytes]] = []
     left: dict[tuple[int, bytes], float] = {}
-    for interface, time_s, inbound, data in _records(capture, names):
+    for interface, time_s, outbound, data in records(capture):
         # A packet goes in at one end and comes out at the other.
-        if inbound:
+        if outbound:
             entered.append((time_s, interface, data))
         else:
             left.setdefault((interface, data), time_s)
@@ -56,8 +55,8 @@ def packets(capture: Path) -> list[Packet]:
     return found
 
 
-def _records(capture: Path, names: dict[int, str]) -> Iterator[tuple[int, float, bool, bytes]]:
-    """Yield interface, time, whether the packet enters the link, and its bytes."""
+def records(capture: Path) -> Iterator[tuple[int, float, bool, bytes]]:
+    """Yield interface, time in seconds, whether the host sends the packet, and its bytes."""
     content = capture.read_bytes()
     units: list[float] = []
     at = 0
@@ -66,7 +65,6 @@ def _records(capture: Path, names: dict[int, str]) -> Iterator[tuple[int, float,
         if kind == _INTERFACE:
             options = dict(_options(content[at + 16 : at + size - 4]))
             power = options.get(_RESOLUTION, b"\x06")[0]
-            names[len(units)] = options.get(_NAME, b"").decode()
             units.append(10.0**-power)
         elif kind == _PACKET:
             interface, high, low, kept = struct.unpack_from("<IIII", content, at + 8)

@@ -4,9 +4,10 @@
 
 It runs behind `tcpsf link`. SETTINGS is a JSON file with these keys: `replies`, the numbers of
 segments, in order; `every`, the seconds between connections; `linger`, the seconds to wait before
-the end. `quick` says whether the kernel may acknowledge quickly at first. `ready` is a file that
-the server makes, and `done` one that this program makes at the end. `tap` is a file for which it
-then waits, or null.
+the end. `quick` says whether the kernel may acknowledge quickly at first, and `sack` whether it
+offers SACK. If `asks`, it sends an HTTP request for the file of this number. `ready` is a file that
+the server makes, with its address if that is not the end of the link, and `done` one that this
+program makes at the end. `tap` is a file for which it then waits, or null.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import time
 from pathlib import Path
 
 PORT = 9000
+HTTP_PORT = 8080
 PATIENCE_S = 60.0
 BURST_S = 0.001
 """Wait before a read, in seconds. The kernel merges segments that arrive while a program reads."""
@@ -28,16 +30,18 @@ BURST_S = 0.001
 def main() -> None:
     """Fetch the replies."""
     settings = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    Path("/proc/sys/net/ipv4/tcp_sack").write_text(str(int(settings["sack"])), encoding="ascii")
     wait_for(Path(settings["ready"]))
-    outside = os.environ["TCPSF_LINK_OUTSIDE"]
+    address = Path(settings["ready"]).read_text(encoding="utf-8")
+    outside, asks = address or os.environ["TCPSF_LINK_OUTSIDE"], settings["asks"]
     waiting = selectors.DefaultSelector()
     kept: list[socket.socket] = []
     for number, segments in enumerate(settings["replies"]):
         begin = time.monotonic()
         connection = socket.socket()
         connection.setblocking(False)
-        connection.connect_ex((outside, PORT + segments))
-        waiting.register(connection, selectors.EVENT_WRITE)
+        connection.connect_ex((outside, HTTP_PORT if asks else PORT + segments))
+        waiting.register(connection, selectors.EVENT_WRITE, segments if asks else None)
         is_last = number == len(settings["replies"]) - 1
         end = begin + (PATIENCE_S if is_last else settings["every"])
         receive(waiting, end, kept, quick=settings["quick"], until_empty=is_last)
@@ -66,9 +70,12 @@ def receive(
             connection = key.fileobj
             assert isinstance(connection, socket.socket)  # noqa: S101 (for the type)
             if events & selectors.EVENT_WRITE:
-                if not quick:
-                    # The connection counts as interactive, so that acknowledgments are delayed.
-                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+                if key.data is not None:
+                    connection.sendall(f"GET /{key.data} HTTP/1.0\r\n\r\n".encode())
+                if key.data is not None or not quick:
+                    # A connection that counts as interactive delays its acknowledgments. A request
+                    # makes it one.
+                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, int(quick))
                 waiting.modify(connection, selectors.EVENT_READ)
             elif not connection.recv(65536):
                 # It is closed only at the end, so that no FIN repeats an acknowledgment.

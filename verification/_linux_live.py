@@ -23,7 +23,6 @@ from typing import Any, Final
 
 import _linux_tap
 from _linux_capture import ACK, SYN, Packet, packets
-from _linux_server import PORT
 from _linux_tap import round_trips
 
 JIFFY_S: Final = 0.004
@@ -111,20 +110,29 @@ class Reply:
 
 
 def replies(
-    setting: Setting, wanted: Sequence[Losses], every_s: float, *, tapped: bool = False
+    setting: Setting,
+    wanted: Sequence[Losses],
+    every_s: float,
+    *,
+    tapped: bool = False,
+    server: str = "server",
 ) -> list[Reply]:
-    """Let the kernel send replies, one every ``every_s`` seconds, on one link.
+    """Let a server send replies, one every ``every_s`` seconds, on one link.
 
-    With ``tapped``, the times of the kernel's segments are recorded at the server.
+    ``server`` is `server` for the kernel's TCP, and `served` for that of `tcpsf serve`. With
+    ``tapped``, the times of the kernel's segments are recorded at the server.
     """
     with TemporaryDirectory() as name:
         folder = Path(name)
-        server = {"segment": SEGMENT, "short": SHORT, "records": setting.records}
-        server["initial_window"] = None if setting.initial_window == 10 else setting.initial_window
+        of_server = {"segment": SEGMENT, "short": SHORT, "records": setting.records}
+        of_server["initial_window"] = (
+            None if setting.initial_window == 10 else setting.initial_window
+        )
         client: dict[str, Any] = {"replies": [one.segments for one in wanted], "every": every_s}
         client |= {"quick": setting.quick, "linger": 4 * setting.rtt_ms / 1e3 + 0.1}
-        write_settings(folder, server, client, tapped=tapped)
-        link = _link(setting, wanted, folder)
+        client |= {"sack": setting.sack, "asks": server == "served"}
+        write_settings(folder, of_server, client, tapped=tapped)
+        link = _link(setting, wanted, folder, server)
         offset_s = run_link(folder, link, sack=setting.sack, timeout_s=600 + every_s * len(wanted))
         found = _read(folder / "pcapng", setting, wanted, offset_s)
         if not tapped:
@@ -139,6 +147,7 @@ def write_settings(
     """Write the settings of `_linux_server` and `_linux_client`, named `server` and `client`."""
     common: dict[str, Any] = {name: str(folder / name) for name in ("ready", "done")}
     common["tap"] = str(folder / "tap") if tapped else None
+    client = {"sack": True, "asks": False} | client
     for file, settings in (("server", server), ("client", client)):
         (folder / file).write_text(json.dumps(settings | common), encoding="utf-8")
 
@@ -164,35 +173,39 @@ def phase_s(wall_s: float, offset_s: float) -> float:
     return (wall_s - offset_s + ticks_ahead() * JIFFY_S) % WHEEL_S
 
 
-def _link(setting: Setting, wanted: Sequence[Losses], folder: Path) -> list[str]:
-    server, client = (
-        [sys.executable, str(HERE / f"_linux_{who}.py"), str(folder / who)]
-        for who in ("server", "client")
+def _link(setting: Setting, wanted: Sequence[Losses], folder: Path, server: str) -> list[str]:
+    outside, client = (
+        [sys.executable, str(HERE / f"_linux_{program}.py"), str(folder / settings)]
+        for program, settings in ((server, "server"), ("client", "client"))
     )
+    # The third packet of a client that asks is its request.
+    acks = [one.acks.replace("0,0,", "0,0,0,", server == "served") for one in wanted]
     link = [sys.executable, "-m", "tcpsf", "link", "-q", "--delay", f"{setting.rtt_ms / 2}ms"]
     # A mask more, which no connection uses, makes a list even of a single mask.
     link += ["--down-loss-mask", ";".join([*(one.data for one in wanted), "0"])]
-    link += ["--up-loss-mask-all", ";".join([*(one.acks for one in wanted), "0"])]
+    link += ["--up-loss-mask-all", ";".join([*acks, "0"])]
     link += ["--no-offload", "--pcap", str(folder / "pcapng"), "--pcap-at", "both"]
-    link += ["--pcap-bytes", "120B", "--outside", " ".join(server), "--", *client]
+    link += ["--pcap-bytes", "120B", "--outside", " ".join(outside), "--", *client]
     return link
 
 
 def _read(
     capture: Path, setting: Setting, wanted: Sequence[Losses], offset_s: float
 ) -> list[Reply]:
-    """Read the replies. The n-th connection to send something has the n-th mask."""
+    """Read the replies. The n-th connection whose server sends something has the n-th mask."""
     by_ports: dict[tuple[int, ...], list[Packet]] = {}
     for packet in packets(capture):
         ports = tuple(sorted((packet.source[1], packet.destination[1])))
         by_ports.setdefault(ports, []).append(packet)
     flows = list(by_ports.values())
-    data = [[one for one in flow if one.length > 0] for flow in flows]
+    data = [
+        [one for one in flow if one.length > 0 and one.source == _server(flow)] for flow in flows
+    ]
     order = sorted((i for i, sent in enumerate(data) if sent), key=lambda i: data[i][0].sent_s)
     found = []
     for number, index in enumerate(order[: len(wanted)]):
         flow, sent = flows[index], data[index]
-        losses = Losses(sent[0].source[1] - PORT, wanted[number].data, wanted[index].acks)
+        losses = Losses(wanted[index].segments, wanted[number].data, wanted[index].acks)
         begin = sent[0].sent_s
         first = next(one.seq for one in flow if one.flags & SYN and one.source == sent[0].source)
         delays = _delays(flow, sent[0].source)
@@ -217,6 +230,11 @@ def _read(
             )
         )
     return found
+
+
+def _server(flow: Sequence[Packet]) -> tuple[str, int]:
+    """Return the address of the end that accepted the connection."""
+    return next(one.source for one in flow if one.flags & SYN and one.flags & ACK)
 
 
 def _delays(flow: Sequence[Packet], server: tuple[str, int]) -> dict[str, list[float]]:

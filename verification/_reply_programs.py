@@ -32,7 +32,9 @@ while True:
 
 CLIENT: Final = """
 import os, socket, sys, time
-address, port, name, phase_ns, period_ns, rest_s = sys.argv[1:7]
+address, port, name, phase_ns, period_ns, rest_s, sack = sys.argv[1:8]
+with open("/proc/sys/net/ipv4/tcp_sack", "w") as setting:
+    setting.write(sack)
 phase, period = int(phase_ns), int(period_ns)
 connection = socket.socket()
 time.sleep(0.02)

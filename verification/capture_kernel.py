@@ -2,9 +2,9 @@
 
 The kernel's TCP sends replies over `tcpsf link` with random losses. The tracepoint
 `tcp_retransmit_skb` names with its stack or its context what retransmitted, and `tcp_cong_state_set`
-the state of the congestion control. The same packets are captured at the sender, at the receiver, or
-in the middle of two links. The n-th retransmission of a connection in the capture is the n-th one of
-the kernel.
+the state of the congestion control. The same packets are captured at the sender, at the receiver, and
+in the middle of two links. The times of the trace name the packets of a retransmission in the capture
+at the sender, and their headers name them in the other captures.
 
     python verification/capture_kernel.py
 
@@ -22,14 +22,17 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 
-import polars as pl
+from _capture_frames import Frame, frames, repeated
+from _cause_counts import Pairs, matched, report
 from _linux_live import write_settings
 from _linux_server import MOST, PORT
 
@@ -37,9 +40,10 @@ from tcpsf import captures
 
 TRACING: Final = Path("/sys/kernel/tracing")
 HERE: Final = Path(__file__).parent
-REQUIRED: Final = 0.99
-FEWEST: Final = 30
-"""Smallest number of retransmissions of a cause that is judged."""
+LONGEST_S: Final = 0.005
+"""Longest time between a retransmission in the trace and its last packet in the capture."""
+UNCERTAIN: Final = "uncertain"
+"""True cause of packets that no retransmission in the trace can be assigned to."""
 
 TIMEOUT, PROBE, RACK_TIMER = "timeout", "tail_loss_probe", "rack_timer"
 DETECTED, REPAIR, SLOW_START = "rack", "recovery", "slow_start"
@@ -92,60 +96,109 @@ def main() -> int:
     if os.geteuid() != 0 or not (TRACING / "events" / "tcp" / "tcp_retransmit_skb").is_dir():
         print("needs root and the tracing file system at /sys/kernel/tracing")
         return 77
-    pairs: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+    pairs: defaultdict[str, Pairs] = defaultdict(Counter)
+    unseen: Counter[str] = Counter()
+    unassigned: Counter[str] = Counter()
     for path in PATHS:
-        for place, counts in measured(path).items():
-            pairs[place].update(counts)
+        with TemporaryDirectory() as name:
+            folder = Path(name)
+            record(path, folder)
+            for place, rows, invisible in compared(folder):
+                pairs[place].update(
+                    (row["true"], row["ours"]) for row in rows if row["true"] != UNCERTAIN
+                )
+                unassigned[place] += sum(row["true"] == UNCERTAIN for row in rows)
+                unseen[place] += invisible
     failed = 0
     for place, counts in pairs.items():
-        failed += report(place, counts, judged=place == "sender")
+        failed += report(f"Capture at the {place}", counts, judged=place == "sender")
+        print(f"  {unseen[place]} more whose loss left no trace in the capture")
+        print(f"  {unassigned[place]} more whose packets in the trace are uncertain")
     return 1 if failed else 0
 
 
-def measured(path: LossyPath) -> dict[str, Counter[tuple[str, str]]]:
-    """Count pairs of the kernel's cause and ours, by the position of the capture."""
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        with tracing() as trace:
-            transfer(path, folder)
-            truth = kernel_causes((trace / "trace").read_text(encoding="utf-8"))
-        tables = [captures.analyze(folder / file).tables for file in ("near", "far")]
-    found: dict[str, Counter[tuple[str, str]]] = {}
-    for one in tables:
-        for interface in sorted(one.flows["interface"].unique()):
-            flows = one.flows.filter(interface=interface, direction="responder")
-            place = flows["vantage"].mode().sort()[0]
-            right = (flows["vantage"] == place).sum() / flows.height
-            print(f"{path}: {flows.height} connections, {right:.1%} detected as at the {place}")
-            found[place] = compared(truth, flows, one.retransmissions)
-    return found
+def record(path: LossyPath, folder: Path) -> None:
+    """Write the captures of a path and the trace of the kernel to a folder."""
+    with tracing() as trace:
+        transfer(path, folder)
+        (folder / "trace").write_text((trace / "trace").read_text(encoding="utf-8"))
 
 
-def compared(
-    truth: dict[tuple[int, int], list[str]], flows: pl.DataFrame, retransmissions: pl.DataFrame
-) -> Counter[tuple[str, str]]:
-    """Count pairs of causes. A retransmission that one side does not have is `missing` there."""
-    counts: Counter[tuple[str, str]] = Counter()
-    ours: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
-    ports = {row["flow"]: (row["source_port"], row["destination_port"]) for row in flows.to_dicts()}
-    sent = retransmissions.filter(direction="responder").sort("frame")
-    for row in sent.filter(sent["cause"] != "syn_ack_timeout").to_dicts():
-        if row["flow"] in ports:
-            ours[ports[row["flow"]]].append(CLASSES.get(row["cause"], row["cause"]))
-    for connection in truth.keys() | ours.keys():
-        there, here = truth.get(connection, []), ours.get(connection, [])
-        length = max(len(there), len(here))
-        # Losses before the capture leave fewer packets, whose numbers no longer agree.
-        if len(there) != len(here):
-            counts["connections", "of another number of retransmissions"] += 1
-            continue
-        counts.update(zip(there[:length], here[:length], strict=True))
-    return counts
+def compared(folder: Path) -> Iterator[tuple[str, list[dict[str, Any]], int]]:
+    """Yield each position with its retransmissions, and the number of those without a trace."""
+    near, far = list(frames(folder / "near")), list(frames(folder / "far"))
+    trace = (folder / "trace").read_text(encoding="utf-8")
+    truth = {
+        identity(frame): cause or UNCERTAIN for frame, cause in named(kernel_causes(trace), near)
+    }
+    for place, file, seen in (
+        ("sender", "near", near),
+        ("middle", "far", [frame for frame in far if frame.host == "outside"]),
+        ("receiver", "far", [frame for frame in far if frame.host == "inside"]),
+    ):
+        tables = captures.analyze(folder / file).tables
+        sent = [frame for frame in seen if PORT < frame.ports[0] <= PORT + MOST]
+        keyed = ((frame, truth.get(identity(frame))) for frame in sent if not frame.is_syn)
+        rows = (
+            {**row, "cause": CLASSES.get(row["cause"], row["cause"])}
+            for row in retransmitted(tables)
+        )
+        yield place, *matched(seen, keyed, rows)
 
 
-def kernel_causes(trace: str) -> dict[tuple[int, int], list[str]]:
-    """Causes of the retransmissions of each connection, by source and destination port."""
-    causes: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
+def retransmitted(tables: captures.CaptureTables) -> Iterator[dict[str, Any]]:
+    """Yield the rows of retransmissions with the direction of the replies."""
+    yield from tables.retransmissions.filter(direction="responder").to_dicts()
+
+
+def identity(frame: Frame) -> tuple[tuple[int, int], int, bytes]:
+    """Flow, identification and TCP header without the checksum: equal at all positions."""
+    header = frame.data[20 : 20 + 4 * (frame.data[32] >> 4)]
+    return frame.flow, frame.identification, header[:16] + header[18:]
+
+
+def named(
+    causes: dict[tuple[int, int], list[tuple[float, str]]], near: Sequence[Frame]
+) -> Iterator[tuple[Frame, str | None]]:
+    """Yield the repeated packets of the capture at the sender with the cause in the trace.
+
+    One retransmission may be several consecutive packets. The cause is `None` if it is not certain
+    which packets a retransmission is.
+    """
+    again = set(repeated(near))
+    sent: defaultdict[tuple[int, int], list[Frame]] = defaultdict(list)
+    for frame in near:
+        if frame.number in again and not frame.is_syn:
+            sent[frame.ports].append(frame)
+    for connection, packets in sent.items():
+        events = causes.get(connection, [])
+        while packets:
+            # The packets of a burst leave together, and so do its retransmissions in the trace.
+            burst = first_burst(packets, [frame.time_ns / 1e9 for frame in packets])
+            until = burst[-1].time_ns / 1e9
+            told = [cause for time_s, cause in events if time_s <= until]
+            packets, events = packets[len(burst) :], events[len(told) :]
+            followed = sum(one.end == other.seq for one, other in pairwise(burst))
+            if len(burst) - len(told) not in (0, followed):
+                yield from ((frame, None) for frame in burst)
+                continue
+            joins = len(burst) > len(told)
+            at = 0
+            for frame, before in zip(burst, [None, *burst], strict=False):
+                at += before is not None and not (joins and before.end == frame.seq)
+                yield frame, told[at]
+
+
+def first_burst(packets: Sequence[Frame], times_s: Sequence[float]) -> list[Frame]:
+    """Return the first packets up to a gap of time."""
+    gaps = (later - earlier > LONGEST_S for earlier, later in pairwise(times_s))
+    return list(packets[: next((n for n, gap in enumerate(gaps, start=1) if gap), len(packets))])
+
+
+def kernel_causes(trace: str) -> dict[tuple[int, int], list[tuple[float, str]]]:
+    """Times and causes of the retransmissions of each connection, by its two ports."""
+    causes: defaultdict[tuple[int, int], list[tuple[float, str]]] = defaultdict(list)
+    behind_s = time.clock_gettime(time.CLOCK_TAI) - time.clock_gettime(time.CLOCK_REALTIME)
     states: dict[tuple[int, int], int] = {}
     has_repaired: set[tuple[int, int]] = set()
     for event in re.split(r"\n(?=[^=\n]*: tcp_(?:retransmit_skb|cong_state_set): )", trace):
@@ -155,8 +208,10 @@ def kernel_causes(trace: str) -> dict[tuple[int, int], list[str]]:
         connection = int(found[1]), int(found[2])
         state = re.search(r"cong_state=(\d+)", event)
         if state is not None:
+            # The loss of a repair after a timeout begins a fast recovery, which repeats it.
+            if (states.get(connection), int(state[1])) != (LOSS, RECOVERY):
+                has_repaired.discard(connection)
             states[connection] = int(state[1])
-            has_repaired.discard(connection)
             continue
         if not PORT < connection[0] <= PORT + MOST or "state=TCP_SYN" in event:
             continue
@@ -169,7 +224,9 @@ def kernel_causes(trace: str) -> dict[tuple[int, int], list[str]]:
             cause = REPAIR if connection in has_repaired else DETECTED
         if cause != PROBE:
             has_repaired.add(connection)
-        causes[connection].append(cause)
+        at = re.search(r" +([\d.]+): tcp_retransmit_skb", event)
+        if at is not None:
+            causes[connection].append((float(at[1]) - behind_s, cause))
     return causes
 
 
@@ -189,29 +246,6 @@ def timer_of(event: str, state: int | None) -> str | None:
     return {LOSS: TIMEOUT, RECOVERY: RACK_TIMER}.get(state or 0, PROBE)
 
 
-def report(place: str, counts: Counter[tuple[str, str]], *, judged: bool) -> int:
-    """Print precision and recall of each cause, and return the number that are too low."""
-    print(f"\nCapture at the {place}")
-    other = counts.pop(("connections", "of another number of retransmissions"), 0)
-    if other:
-        print(f"  {other} connections are not compared: the capture has fewer retransmissions")
-    failed = 0
-    for cause in sorted({there for there, _ in counts} | {here for _, here in counts}):
-        both = counts[cause, cause]
-        kernel = sum(count for (there, _), count in counts.items() if there == cause)
-        ours = sum(count for (_, here), count in counts.items() if here == cause)
-        precision, recall = (both / whole if whole else None for whole in (ours, kernel))
-        low = kernel >= FEWEST and min(precision or 0.0, recall or 0.0) < REQUIRED
-        verdict = ("FAILS" if low else "holds" if kernel >= FEWEST else "few") if judged else ""
-        failed += judged and low
-        shown = ("–" if share is None else f"{share:.1%}" for share in (precision, recall))
-        print(f"  {cause:20} kernel {kernel:5}  precision, recall: {', '.join(shown)}  {verdict}")
-    for (there, here), count in sorted(counts.items(), key=lambda item: -item[1]):
-        if there != here:
-            print(f"    kernel {there}, ours {here}: {count}")
-    return failed
-
-
 @contextlib.contextmanager
 def tracing() -> Iterator[Path]:
     """Yield an instance of the tracing file system that records what TCP does."""
@@ -219,6 +253,7 @@ def tracing() -> Iterator[Path]:
     instance.mkdir()
     try:
         (instance / "buffer_size_kb").write_text("65536")
+        (instance / "trace_clock").write_text("tai")
         events = instance / "events" / "tcp"
         (events / "tcp_retransmit_skb" / "trigger").write_text("stacktrace")
         for event in ("tcp_retransmit_skb", "tcp_cong_state_set"):

@@ -115,14 +115,17 @@ def parts(*, everything: bool) -> list[Part]:
     ]
 
 
-def run(part: Part, settings: Sequence[Setting], pool: ProcessPoolExecutor) -> None:
-    """Run a set, and repeat the cells that were disturbed."""
+def run(
+    part: Part, settings: Sequence[Setting], pool: ProcessPoolExecutor, server: str = "server"
+) -> None:
+    """Run a set with a server of `replies`, and repeat the cells that were disturbed."""
     for setting in settings:
         wanted = list(part.losses)
         for _ in range(ROUNDS):
             kept = []
             for begin in range(0, len(wanted), BATCH):
-                kept += replies(setting, wanted[begin : begin + BATCH], spacing_s(setting))
+                batch = wanted[begin : begin + BATCH]
+                kept += replies(setting, batch, spacing_s(setting), server=server)
             good = [reply for reply in kept if reply.nominal_error_s <= DISTURBED_S]
             judge = pool.map(judged, good, itertools.repeat(setting), chunksize=16)
             part.verdicts.extend((setting, verdict) for verdict in judge)
@@ -141,12 +144,12 @@ def spacing_s(setting: Setting) -> float:
 
 
 def show(setting: Setting, verdict: Verdict) -> None:
-    """Print a reply that is not equal."""
+    """Print a reply that is not equal to the simulated one."""
     reply = verdict.reply
     share = "" if verdict.share is None else f", {verdict.share:.0%} of the simulations"
     print(f"{verdict.kind:9} {setting}, {reply.losses}{share}", flush=True)
-    for side, sent in (("kernel", reply.sent), ("ours", verdict.ours)):
-        print(f"    {side:6}", *(f"{1e3 * one.time_s:.1f}:{one.seq}+{one.length}" for one in sent))
+    for side, sent in (("live", reply.sent), ("ours", verdict.ours)):
+        print(f"    {side:4}", *(f"{1e3 * one.time_s:.1f}:{one.seq}+{one.length}" for one in sent))
 
 
 def missing() -> str | None:

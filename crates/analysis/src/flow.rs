@@ -1,17 +1,17 @@
 //! A connection in a capture: both directions with their facts, the handshake, and how it closed.
 
 mod facts;
+mod syn;
 
 use units::{Duration, Instant};
 use wire::SeqNum;
 use wire::tcp::Flags;
 
 pub use self::facts::Facts;
+use self::syn::{Syn, repeated_syn};
 use crate::kind::SenderKind;
 use crate::packet::{Endpoint, Packet};
-use crate::sender::{
-    Ack, Cause, Confidence, Data, Episode, Retransmission, Role, Sender, Spurious,
-};
+use crate::sender::{Ack, Cause, Data, Episode, Role, Sender};
 use crate::spread::Spread;
 
 /// How a connection ended in the capture.
@@ -97,27 +97,6 @@ pub struct Half {
     vantage: Vantage,
     syn: Option<Syn>,
     fin: bool,
-}
-
-/// The SYN of a direction.
-#[derive(Debug, Clone, Copy)]
-struct Syn {
-    seq: SeqNum,
-    first_at: Instant,
-    last_at: Instant,
-    last_frame: u64,
-    last_tsval: Option<u32>,
-    copies: u16,
-}
-
-impl Syn {
-    /// Round-trip time to an answer, if it is known which copy is answered: the only one (Karn's
-    /// rule), or the last, whose timestamp the answer echoes (RFC 7323 §4.1).
-    fn answered_after(&self, answer: &Packet) -> Option<Duration> {
-        let echo = answer.timestamps.map(|timestamps| timestamps.ecr);
-        let known = self.copies == 1 || echo.is_some() && echo == self.last_tsval;
-        known.then(|| answer.at.since(self.last_at))
-    }
 }
 
 impl Half {
@@ -316,6 +295,7 @@ impl Flow {
                     first_at: packet.at,
                     last_at: packet.at,
                     last_frame: packet.frame,
+                    first_tsval: packet.timestamps.map(|timestamps| timestamps.val),
                     last_tsval: packet.timestamps.map(|timestamps| timestamps.val),
                     copies: 1,
                 });
@@ -328,6 +308,12 @@ impl Flow {
         if packet.has(Flags::ACK) {
             self.note_syn_ack(packet, direction);
         }
+        // RFC 2018 §2: both ends permit SACK, or none uses it.
+        if !packet.syn.sack_permitted {
+            for half in &mut self.halves {
+                half.sender.set_without_sack();
+            }
+        }
         self.agree_on_mss();
     }
 
@@ -337,7 +323,11 @@ impl Flow {
         if self.syn_rtt.is_some() {
             return;
         }
-        let Some(rtt) = syn.answered_after(packet) else { return };
+        let Some(rtt) = syn.answered_after(packet) else {
+            let rtt = syn.echoed_after(packet);
+            self.halves[1 - direction].sender.repeated_handshake(rtt, packet.at);
+            return;
+        };
         self.syn_rtt = Some(rtt);
         self.halves[direction].sender.set_lag(rtt);
     }
@@ -351,7 +341,13 @@ impl Flow {
         if packet.ack != after(syn.seq) {
             return;
         }
-        let Some(rtt) = syn.answered_after(packet) else { return };
+        let Some(rtt) = syn.answered_after(packet) else {
+            if !self.halves[1].sender.is_timed() {
+                let rtt = syn.echoed_after(packet);
+                self.halves[1].sender.repeated_handshake(rtt, packet.at);
+            }
+            return;
+        };
         self.ack_rtt = Some(rtt);
         self.halves[1].sender.handshake(rtt, packet.at);
         self.halves[0].sender.set_lag(rtt);
@@ -433,36 +429,6 @@ impl Flow {
 /// Sequence number after a SYN.
 fn after(seq: SeqNum) -> SeqNum {
     SeqNum::new(seq.value().wrapping_add(1))
-}
-
-/// A SYN that is sent again is an episode of its own.
-fn repeated_syn(syn: &mut Syn, packet: &Packet, cause: Cause) -> Episode {
-    syn.copies = syn.copies.saturating_add(1);
-    let waited = packet.at.since(syn.last_at);
-    let retransmission = Retransmission {
-        frame: packet.frame,
-        at: packet.at,
-        seq: packet.seq.value(),
-        position: 0,
-        len: 1,
-        previous_frame: syn.last_frame,
-        transmission: syn.copies,
-        cause,
-        confidence: Confidence::High,
-        spurious: Spurious::No,
-        since_ack: waited,
-        waited,
-        rto: Duration::from_secs(1),
-        pto: None,
-        backoff: u32::from(syn.copies.saturating_sub(2)),
-        duplicates: 0,
-        sacked_above: 0,
-        forward: 0,
-        flight: 1,
-    };
-    (syn.last_at, syn.last_frame) = (packet.at, packet.frame);
-    syn.last_tsval = packet.timestamps.map(|timestamps| timestamps.val);
-    Episode::of_syn(syn.first_at, retransmission)
 }
 
 impl Role {

@@ -55,16 +55,21 @@ impl SenderKind {
         // those that are not negotiated and keeps the order of the others.
         let is_linux = matches!(options.order, 0x3842 | 0x342 | 0x842 | 0x42 | 0x382 | 0x32 | 0x2)
             || options.order & 0xffff == 0x3842;
-        match (is_linux, options.order, window) {
+        // Timestamps of a SYN-ACK reduce the segment size by 12 bytes.
+        let window = u32::from(window);
+        let segments = options.mss.and_then(|mss| {
+            let sizes = [u32::from(mss), u32::from(mss).saturating_sub(12)];
+            let size = sizes.into_iter().find(|size| *size > 0 && window % size == 0)?;
+            Some(window / size)
+        });
+        match (is_linux, options.order, segments) {
             // Few options fit several systems, but few of these have a window of four segments.
-            (true, 0x2 | 0x32 | 0x42, window) => match options.mss {
-                Some(mss) if u32::from(window) == 4 * u32::from(mss) => Self::LinuxOld,
-                _ => Self::Unknown,
-            },
-            (true, _, ..=10_000) => Self::LinuxOld,
-            (true, _, 10_001..=40_000) => Self::LinuxMiddle,
-            (true, ..) => Self::Linux,
-            (false, 0, _) => Self::Unknown,
+            (true, 0x2 | 0x32 | 0x42, segments) if segments != Some(4) => Self::Unknown,
+            (true, _, Some(2..=4)) => Self::LinuxOld,
+            (true, _, Some(10..=20)) => Self::LinuxMiddle,
+            (true, ..) if window > 40_000 => Self::Linux,
+            // A small buffer limits the window of every version.
+            (true, ..) | (false, 0, _) => Self::Unknown,
             _ => Self::Other,
         }
     }
@@ -72,6 +77,12 @@ impl SenderKind {
     /// Linux's F-RTO with SACK (RFC 5682 §3.1), since 3.10.
     pub(crate) const fn is_linux_with_frto(self) -> bool {
         matches!(self, Self::Linux | Self::LinuxMiddle)
+    }
+
+    /// Whether the sender returns to its state before a recovery that was not necessary (RFC 4015,
+    /// RFC 3708).
+    pub(crate) const fn is_linux(self) -> bool {
+        matches!(self, Self::Linux | Self::LinuxMiddle | Self::LinuxOld)
     }
 
     /// Tail loss probes.

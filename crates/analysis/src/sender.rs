@@ -11,6 +11,7 @@ mod classify;
 mod episode;
 mod event;
 mod outstanding;
+mod record;
 mod timing;
 
 use std::collections::VecDeque;
@@ -24,15 +25,33 @@ pub use self::episode::{Episode, Retransmission};
 pub(crate) use self::event::{Ack, Data, Effect, Role};
 use self::outstanding::{Outstanding, Sent};
 use self::timing::{Timing, Trigger, seq};
-use crate::kind::SenderKind;
+use crate::kind::{Has, SenderKind};
 use crate::spread::Spread;
 
 /// Position of the initial sequence number, so that positions below it are positive.
 const ORIGIN: u64 = 1 << 33;
 
+/// Segment size of Ethernet. Without a handshake, longer packets are joined segments.
+const COMMON_MSS: u32 = 1460;
+
 /// Maximum number of outstanding ranges, and the maximum when memory is short.
 const MAX_RANGES: usize = 1 << 17;
 const FEW_RANGES: usize = 64;
+
+/// Losses that a sender knew at some time.
+#[derive(Debug, Clone, Copy, Default)]
+struct KnownLosses {
+    /// Time of the last acknowledgment with news.
+    at: Instant,
+    /// Whether data was sent since then.
+    is_answered: bool,
+    /// Segments that the acknowledgment that ended the recovery reported first.
+    news: u64,
+    /// Latest transmission time of delivered data.
+    newest_at: Instant,
+    /// Position after the highest sacked byte.
+    highest_sacked: u64,
+}
 
 /// Model of a sender.
 #[derive(Debug)]
@@ -42,10 +61,8 @@ pub(crate) struct Sender {
     una: u64,
     nxt: u64,
     window: u32,
-    mss: u32,
-    /// Largest payload of a packet since all data was last acknowledged. Framing makes segments
-    /// smaller than the MSS.
-    largest: u32,
+    /// Whether the handshake has told the segment size.
+    is_mss_known: bool,
     outstanding: Outstanding,
     timing: Timing,
     duplicates: u32,
@@ -62,8 +79,12 @@ pub(crate) struct Sender {
     last_identification: u16,
     /// New data that may have been sent as a tail loss probe.
     probe: Option<(u64, u64)>,
-    /// First hole at the end of the last recovery, if three segments above it were reported before.
-    late_hole: Option<u64>,
+    /// Losses that the sender knew before the acknowledgment that ended the last recovery.
+    known: KnownLosses,
+    /// Timestamp of the first retransmission since none was outstanding (Linux's `retrans_stamp`).
+    first_tsval: Option<u32>,
+    /// Whether SACK is known not to be negotiated.
+    is_without_sack: bool,
     pending: VecDeque<Ack>,
     episode: Option<Box<Episode>>,
     previous: Option<Box<Episode>>,
@@ -80,8 +101,7 @@ impl Sender {
             una: ORIGIN,
             nxt: ORIGIN,
             window: u32::MAX,
-            mss: 536,
-            largest: 0,
+            is_mss_known: false,
             outstanding: Outstanding::default(),
             timing: Timing::new(),
             duplicates: 0,
@@ -92,7 +112,9 @@ impl Sender {
             last_tsval: None,
             last_identification: 0,
             probe: None,
-            late_hole: None,
+            known: KnownLosses::default(),
+            first_tsval: None,
+            is_without_sack: false,
             pending: VecDeque::new(),
             episode: None,
             previous: None,
@@ -123,13 +145,29 @@ impl Sender {
         self.kind
     }
 
+    /// States that SACK is not negotiated. Linux then has no tail loss probes and no RACK.
+    pub(crate) fn set_without_sack(&mut self) {
+        self.is_without_sack = true;
+    }
+
+    /// Whether the sender has RACK.
+    fn rack(&self) -> Has {
+        if self.is_without_sack { Has::No } else { self.kind.rack() }
+    }
+
+    /// Whether the sender has tail loss probes.
+    fn tail_loss_probes(&self) -> Has {
+        if self.is_without_sack { Has::No } else { self.kind.tail_loss_probes() }
+    }
+
     /// States the maximum segment size of the connection in bytes.
     pub(crate) fn set_mss(&mut self, mss: u32) {
-        self.mss = mss.max(1);
+        self.outstanding.set_mss(mss);
+        self.is_mss_known = true;
     }
 
     pub(crate) fn mss(&self) -> u32 {
-        self.mss
+        self.outstanding.mss()
     }
 
     /// States the time between the capture and the sender, in both directions together.
@@ -170,9 +208,30 @@ impl Sender {
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
     }
 
+    /// Whether a round-trip time has been measured.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.timing.srtt().is_some()
+    }
+
+    /// Takes a round-trip time of a handshake whose segments were sent again, by an echoed
+    /// timestamp; `None` without one. Only Linux is known to use it.
+    pub(crate) fn repeated_handshake(&mut self, rtt: Option<Duration>, now: Instant) {
+        match rtt {
+            Some(rtt) if self.kind.is_linux() => self.timing.sample(rtt, self.una, self.nxt, now),
+            _ => self.timing.after_syn_timeout(),
+        }
+    }
+
     /// Smoothed round-trip time.
     pub(crate) fn srtt(&self) -> Option<Duration> {
         self.timing.srtt()
+    }
+
+    /// Whether the sender is in no recovery, and nothing is reported out of order (Linux's
+    /// `TCP_CA_Open`).
+    fn is_open(&self) -> bool {
+        let phase = self.episode.as_ref().map(|episode| episode.phase);
+        matches!(phase, None | Some(Phase::Probe)) && self.outstanding.sacked() == 0
     }
 
     /// Outstanding bytes.
@@ -232,8 +291,11 @@ impl Sender {
             episode.forward_rto = true;
         }
         self.note_probe(data.at, start, end);
-        let before = if self.outstanding.is_empty() { 0 } else { self.largest };
-        self.largest = before.max(data.payload);
+        self.timing.is_probe_armed = self.is_open();
+        let payload = data.payload.min(COMMON_MSS);
+        if !self.is_mss_known && payload > self.outstanding.mss() {
+            self.outstanding.set_mss(payload);
+        }
         self.outstanding.push(Self::sent(data, start, end));
         self.nxt = end;
         (self.last_tsval, self.last_identification) = (data.tsval, data.identification);
@@ -248,6 +310,7 @@ impl Sender {
             first_frame: data.frame,
             last_frame: data.frame,
             retransmission_tsval: None,
+            last_tsval: data.tsval,
             copies: 1,
             sacked: false,
         }
@@ -319,14 +382,6 @@ impl Sender {
         std::mem::take(&mut self.finished)
     }
 
-    /// Segments in a number of bytes, rounded up. One number more may be a FIN, which is no segment
-    /// of its own unless it is alone.
-    fn segments(&self, bytes: u64) -> u32 {
-        let size = if self.largest == 0 { self.mss } else { self.mss.min(self.largest) };
-        let whole = bytes.saturating_sub(1).div_ceil(u64::from(size));
-        u32::try_from(whole.max(bytes.min(1))).unwrap_or(u32::MAX)
-    }
-
     /// Remembers new data that may be a tail loss probe: sent without an acknowledgment, after the
     /// timeout of a probe.
     fn note_probe(&mut self, at: Instant, start: u64, end: u64) {
@@ -334,7 +389,7 @@ impl Sender {
             return;
         }
         let idle = at.since(self.timing.sent_at.max(self.timing.advance_at));
-        let single = self.segments(self.flight()) <= 1;
+        let single = self.outstanding.segments().all <= 1;
         let fits = self.timing.pto(single).is_some_and(|pto| timing::fits(idle, pto));
         if fits && self.timing.trigger_at(at) == Trigger::Other {
             self.probe = Some((start, end));

@@ -42,16 +42,33 @@ impl Trace {
     /// A capture at the server whose handshake takes 100 ms. The server's SYN is that of a current
     /// Linux, or of one without tail loss probes and RACK.
     pub(crate) fn at_server(current: bool) -> Self {
+        Self::opened(current, |_| {})
+    }
+
+    /// A capture at the server, a current Linux whose peer does not permit SACK.
+    pub(crate) fn without_sack() -> Self {
+        Self::opened(true, |segment| segment.options.sack_permitted = false)
+    }
+
+    /// A capture at the server, a system whose options have another order.
+    pub(crate) fn of_other_system() -> Self {
+        Self::opened(true, |segment| segment.options.is_compact = false)
+    }
+
+    /// The handshake, whose SYNs are changed.
+    fn opened(current: bool, change: impl Fn(&mut Segment)) -> Self {
         let mut trace = Self { timestamps: current, ..Self::default() };
         let window = if current { 65_160 } else { 5_840 };
         trace.client(0.0, |segment| {
             (segment.seq, segment.ack) = (SeqNum::new(CLIENT_ISN), None);
             with_syn(segment);
+            change(segment);
         });
         trace.server(0.05, |segment| {
             segment.seq = SeqNum::new(SERVER_ISN);
             segment.window = wire::UnscaledWindow::new(window);
             with_syn(segment);
+            change(segment);
         });
         trace.ack(100.0, 0, &[]);
         trace

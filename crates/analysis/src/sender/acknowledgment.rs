@@ -10,8 +10,7 @@ use super::cause::Spurious;
 use super::episode::Phase;
 use super::event::{Ack, Data, Effect};
 use super::outstanding::Delivered;
-use super::{Sender, timing};
-use crate::kind::Has;
+use super::{KnownLosses, Sender, timing};
 
 /// Maximum number of acknowledgments between the capture and the sender.
 const MAX_PENDING: usize = 1 << 12;
@@ -104,12 +103,14 @@ impl Sender {
 
     /// Round-trip times between the capture and the receiver, from the last acknowledgment.
     fn measure(&mut self, ack: &Ack, delivered: &Delivered, now: Instant) {
+        if let Some(timed_at) = delivered.timed_at() {
+            self.timing.sample(ack.at.since(timed_at), self.una, self.nxt, now);
+        }
         let Some(sent_at) = delivered.sent_once_at else { return };
         let rtt = ack.at.since(sent_at);
         self.round_trips.add(rtt);
         self.latest_rtt = Some(rtt);
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
-        self.timing.sample(rtt, self.una, self.nxt, now);
     }
 
     /// Applies an acknowledgment that the sender receives at `now`.
@@ -121,10 +122,12 @@ impl Sender {
         let half_rtt = self.min_rtt.map_or(0, |min| min.as_nanos() / 2);
         let mut delivered = Delivered {
             at: ack.at,
+            tsecr: ack.tsecr,
             too_early: Duration::from_nanos(half_rtt),
             ..Delivered::default()
         };
         let before = self.una;
+        let (known, was_open) = (self.known_losses(), self.is_open());
         let advanced = position > before;
         if position > self.nxt {
             // The capture does not have this data.
@@ -144,19 +147,20 @@ impl Sender {
         if position == self.una {
             self.window = ack.window;
         }
-        self.take_sack(ack, position, before, &mut delivered);
-        self.note_news(advanced, duplicate, &delivered, now);
+        self.take_sack(ack, position, &mut delivered);
+        self.note_news(advanced.then_some(was_open), duplicate, &delivered, now);
         self.measure(ack, &delivered, now);
-        self.advance_episode(advanced, eifel, tsecr, &delivered, now);
+        self.advance_episode(known, advanced, eifel, tsecr, &delivered, now);
     }
 
-    /// Takes the SACK blocks. `before` is SND.UNA before the acknowledgment.
-    fn take_sack(&mut self, ack: &Ack, position: u64, before: u64, delivered: &mut Delivered) {
+    /// Takes the SACK blocks.
+    fn take_sack(&mut self, ack: &Ack, position: u64, delivered: &mut Delivered) {
+        delivered.is_sacking = true;
         let dsack = is_dsack(ack);
         for (index, block) in ack.sack.iter().enumerate() {
             let (start, end) = (self.position(block.start()), self.position(block.end()));
             if dsack && index == 0 {
-                self.refute(start, end, before);
+                self.refute(start, end);
             } else if start >= position && end <= self.nxt && start < end {
                 self.outstanding.sack(start, end, delivered);
             }
@@ -164,19 +168,31 @@ impl Sender {
     }
 
     /// RFC 2883 §4: a duplicate was received, so a retransmission was not necessary.
-    fn refute(&mut self, start: u64, end: u64, before: u64) {
+    fn refute(&mut self, start: u64, end: u64) {
         if let Some(episode) = &mut self.episode
             && episode.refute_range(start, end, Spurious::Dsack)
         {
-            episode.reported += u64::from(end <= before);
+            episode.reported += 1;
         } else if let Some(episode) = &mut self.previous {
             episode.refute_range(start, end, Spurious::Dsack);
         }
     }
 
-    fn note_news(&mut self, advanced: bool, duplicate: bool, delivered: &Delivered, now: Instant) {
-        if advanced {
+    /// Notes what an acknowledgment reports. `was_open` says for one that advances whether the
+    /// sender was in no recovery before it.
+    fn note_news(
+        &mut self,
+        was_open: Option<bool>,
+        duplicate: bool,
+        delivered: &Delivered,
+        now: Instant,
+    ) {
+        let advanced = was_open.is_some();
+        if let Some(was_open) = was_open {
             self.duplicates = 0;
+            // Linux's `tcp_set_xmit_timer`: the state before the acknowledgment decides. The one
+            // that ends a recovery starts the retransmission timer.
+            self.timing.is_probe_armed = was_open;
             (self.third_duplicate_at, self.forward_at) = (None, None);
             self.timing.advance_at = now;
         } else if duplicate || delivered.bytes > 0 {
@@ -185,7 +201,7 @@ impl Sender {
                 self.third_duplicate_at = Some(now);
             }
         }
-        if self.segments(self.outstanding.highest_sacked().saturating_sub(self.una)) > 3 {
+        if self.forward_at.is_none() && self.outstanding.is_sacked_beyond(3) {
             self.forward_at.get_or_insert(now);
         }
         if advanced || duplicate || delivered.bytes > 0 {
@@ -198,18 +214,22 @@ impl Sender {
         }
     }
 
-    /// First hole that the sender knew to be lost before this acknowledgment, in a recovery. RACK
-    /// needs one segment above it then (RFC 8985 §6.2: its window is zero), other senders three.
-    fn reported_hole(&self, delivered: &Delivered) -> Option<u64> {
-        let before = self.outstanding.sacked().saturating_sub(delivered.sacked);
-        let needed = if self.kind.rack() == Has::Yes { 1 } else { 3 };
-        let head = self.outstanding.head()?;
-        (self.segments(before) >= needed).then_some(head.start)
+    /// Reports of losses that the sender has.
+    fn known_losses(&self) -> KnownLosses {
+        KnownLosses {
+            at: self.timing.news_at,
+            is_answered: self.timing.sent_at >= self.timing.news_at,
+            news: 0,
+            newest_at: self.newest_at,
+            highest_sacked: self.outstanding.highest_sacked(),
+        }
     }
 
-    /// Applies an acknowledgment to the episode. `tsecr` is its timestamp if it advances.
+    /// Applies an acknowledgment to the episode. `known` is what the sender knew before it, and
+    /// `tsecr` its timestamp if it advances.
     fn advance_episode(
         &mut self,
+        known: KnownLosses,
         advanced: bool,
         eifel: bool,
         tsecr: Option<u32>,
@@ -217,7 +237,9 @@ impl Sender {
         now: Instant,
     ) {
         let una = self.una;
-        let hole = self.reported_hole(delivered);
+        let is_echo_before = is_before(tsecr, self.episode.as_ref().and_then(|e| e.first_tsval));
+        // Linux's `tcp_try_undo_partial`: not while a repair is in flight.
+        let has_repairs = is_echo_before && self.outstanding.has_repairs();
         let Some(episode) = &mut self.episode else { return };
         for &frame in &delivered.early {
             episode.refute_frame(frame, Spurious::Early);
@@ -231,11 +253,12 @@ impl Sender {
         // data that was not sent again.
         let forward_rto = episode.forward_rto && advanced && delivered.original_at.is_some();
         // RFC 4015 §3.2, RFC 3708: the sender returns to its state before the recovery.
-        let undone = forward_rto
-            || is_before(tsecr, episode.first_tsval)
+        let is_delayed = is_echo_before && (!has_repairs || episode.phase != Phase::Fast);
+        let is_refuted = is_delayed
             || episode.is_refuted()
             || self.kind.is_linux_with_frto()
                 && episode.is_answered_by_original(delivered.original_at);
+        let undone = forward_rto || self.kind.is_linux() && is_refuted;
         if forward_rto {
             let timeout = episode.retransmissions.last().map_or(0, |last| last.frame);
             episode.refute_frame(timeout, Spurious::ForwardRto);
@@ -243,7 +266,7 @@ impl Sender {
         episode.advanced |= advanced;
         if una >= episode.point || undone && episode.phase != Phase::Probe {
             episode.ended_at = Some(now);
-            self.late_hole = hole;
+            self.known = KnownLosses { news: delivered.sacked_segments, ..known };
             let ended = self.episode.take();
             if let Some(before) = std::mem::replace(&mut self.previous, ended) {
                 self.finished.push(*before);

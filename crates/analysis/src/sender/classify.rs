@@ -8,29 +8,29 @@
 use units::{Duration, Instant};
 
 use super::cause::{Cause, Confidence, Spurious};
-use super::episode::{Episode, Phase, Retransmission};
+use super::episode::{Phase, Retransmission};
 use super::outstanding::Sent;
-use super::timing::{LEAST_TIMEOUT, Trigger, fits, seq};
+use super::timing::{LEAST_TIMEOUT, LONGEST_TIMEOUT, Trigger, fits, seq};
 use super::{Data, Sender};
 use crate::kind::{Has, SenderKind};
 
 /// Duplicate acknowledgments, or segments above a hole, that indicate a loss (RFC 5681 §3.2, RFC
 /// 6675 §2).
-const DUP_THRESH: u32 = 3;
+pub(super) const DUP_THRESH: u32 = 3;
 
 /// Facts that a cause depends on.
 #[derive(Debug, Clone, Copy)]
-struct Facts {
-    at: Instant,
+pub(super) struct Facts {
+    pub(super) at: Instant,
     /// First data of the packet, before this transmission.
-    target: Sent,
+    pub(super) target: Sent,
     /// End of the packet.
-    end: u64,
+    pub(super) end: u64,
     trigger: Trigger,
     since_ack: Duration,
     waited: Duration,
     idle: Duration,
-    sacked_above: u32,
+    pub(super) sacked_above: u32,
     forward: u32,
     flight: u32,
 }
@@ -45,6 +45,10 @@ impl Facts {
     fn is_early(&self, reported: u32) -> bool {
         self.flight < 4 && reported > 0 && reported + 1 >= self.flight
     }
+}
+
+pub(super) fn count(segments: u64) -> u32 {
+    u32::try_from(segments).unwrap_or(u32::MAX)
 }
 
 type Verdict = (Cause, Confidence);
@@ -90,7 +94,7 @@ impl Sender {
         }
         for sent in self.outstanding.range_mut(start, end) {
             sent.copies = sent.copies.saturating_add(1);
-            (sent.last_at, sent.last_frame) = (data.at, data.frame);
+            (sent.last_at, sent.last_frame, sent.last_tsval) = (data.at, data.frame, data.tsval);
             if sent.retransmission_tsval.is_none() {
                 sent.retransmission_tsval = data.tsval;
             }
@@ -108,13 +112,14 @@ impl Sender {
             first_frame: 0,
             last_frame: 0,
             retransmission_tsval: None,
+            last_tsval: None,
             copies: 1,
             sacked: true,
         };
         let target = self.outstanding.first_in(start, end).copied().unwrap_or(acknowledged);
         let timing = &self.timing;
         let head_at = self.outstanding.head().map_or(timing.advance_at, |head| head.last_at);
-        let above = self.outstanding.sacked_from(start);
+        let above = self.outstanding.segments_from(start);
         Facts {
             at,
             target,
@@ -123,9 +128,9 @@ impl Sender {
             since_ack: at.since(timing.news_at),
             waited: at.since(timing.advance_at.max(head_at)),
             idle: at.since(timing.sent_at.max(timing.advance_at)),
-            sacked_above: self.segments(above),
-            forward: self.segments(self.outstanding.highest_sacked().saturating_sub(start)),
-            flight: self.segments(self.flight()),
+            sacked_above: count(above.sacked),
+            forward: count(self.outstanding.segments_to_highest_sacked(start)),
+            flight: count(self.outstanding.segments().all),
         }
     }
 
@@ -147,11 +152,32 @@ impl Sender {
     /// data, or of other data after the sender had been told that this is lost.
     fn is_late_repair(&self, facts: &Facts) -> bool {
         let ended_at = self.previous.as_ref().and_then(|episode| episode.ended_at);
+        let is_latest = ended_at == Some(self.timing.news_at) || self.rack() == Has::Yes;
         let is_in_time = ended_at.is_some_and(|at| facts.at.since(at) <= self.timing.reaction());
-        let was_reported = self.late_hole == Some(facts.target.start);
         is_in_time
             && facts.trigger == Trigger::Acknowledgment
-            && (facts.end <= self.una || was_reported)
+            && (facts.end <= self.una || is_latest && self.was_known(facts))
+    }
+
+    /// Whether the sender knew that this is lost before the recovery ended. The capture then has
+    /// the acknowledgment that ended the recovery before a packet that the sender transmitted
+    /// first.
+    fn was_known(&self, facts: &Facts) -> bool {
+        let known = &self.known;
+        if self.rack() != Has::Yes {
+            let reported = u64::from(facts.sacked_above).saturating_sub(known.news);
+            return self.is_head(facts)
+                && !facts.target.is_retransmitted()
+                && reported >= u64::from(DUP_THRESH);
+        }
+        let is_recent = !known.is_answered && facts.at.since(known.at) <= self.timing.reaction();
+        let is_below = facts.target.start < known.highest_sacked;
+        is_recent && (is_below || facts.target.last_at < known.newest_at)
+    }
+
+    /// Whether this is the first data that is not reported.
+    fn is_head(&self, facts: &Facts) -> bool {
+        self.outstanding.head().is_some_and(|head| head.start == facts.target.start)
     }
 
     /// A repair of the recovery that has just ended.
@@ -164,7 +190,7 @@ impl Sender {
 
     /// The first repair, made by an acknowledgment.
     fn detected(&self, facts: &Facts) -> Verdict {
-        let rack = self.kind.rack();
+        let rack = self.rack();
         let sacks = self.outstanding.sacked() > 0;
         if self.probe_delivered() {
             return (Cause::ProbeOfNewData, Confidence::Medium);
@@ -184,13 +210,16 @@ impl Sender {
         };
         let is_first =
             self.third_duplicate_at.is_none() || self.forward_at < self.third_duplicate_at;
-        if reacts(self.forward_at) && is_first && self.kind != SenderKind::Other {
+        // One acknowledgment may fulfil both rules. Only Linux is known to have used FACK.
+        let has_fack = matches!(self.kind, SenderKind::LinuxOld | SenderKind::LinuxMiddle);
+        let is_fack = has_fack || facts.sacked_above < DUP_THRESH;
+        if reacts(self.forward_at) && is_first && is_fack {
             return (Cause::Fack, Confidence::High);
         }
         if self.duplicates >= DUP_THRESH && facts.sacked_above > 0 {
             return (Cause::Sack, Confidence::High);
         }
-        if facts.forward > DUP_THRESH && self.kind != SenderKind::Other {
+        if facts.forward > DUP_THRESH && is_fack {
             return (Cause::Fack, Confidence::Medium);
         }
         if facts.sacked_above >= DUP_THRESH {
@@ -224,13 +253,17 @@ impl Sender {
 
     /// The first repair, made by a timer.
     fn timer(&self, facts: &Facts) -> Verdict {
-        let (probes, timeout) = (self.kind.tail_loss_probes(), self.timing.base_rto());
+        let (probes, timeout) = (self.tail_loss_probes(), self.timing.base_rto());
         let is_tail = facts.end >= self.nxt;
-        if facts.sacked_above > 0 && self.is_within_round_trip(facts) {
+        // RACK's timer also runs for a segment without reports above it, if a segment that was sent
+        // later has been acknowledged: a repair.
+        let is_overtaken =
+            facts.sacked_above > 0 || self.rack() == Has::Yes && self.sent_after(facts);
+        if is_overtaken && self.is_within_round_trip(facts) {
             return (Cause::RackTimer, Confidence::Medium);
         }
-        if facts.sacked_above > 0 && self.fits_reordering_timer(facts) {
-            return match self.kind.rack() {
+        if is_overtaken && self.fits_reordering_timer(facts) {
+            return match self.rack() {
                 Has::Yes => (Cause::RackTimer, Confidence::High),
                 Has::Maybe => (Cause::RackTimer, Confidence::Medium),
                 Has::No => UNKNOWN,
@@ -241,16 +274,18 @@ impl Sender {
         }
         let probe = self.timing.pto(facts.flight <= 1);
         let fits_probe = probe.is_some_and(|pto| fits(facts.idle, pto));
-        // A probe that would come after the timeout takes its place, so both fit. The first timer
-        // of a sender with probes is always that of a probe.
-        match (probes, fits_probe, facts.reaches(timeout)) {
-            (Has::Yes, true, _) => (Cause::TailLossProbe, Confidence::High),
+        let (is_armed, reaches) = (self.timing.is_probe_armed, facts.reaches(timeout));
+        // A probe that would come after the timeout takes its place, so both fit. Then the timer
+        // that the last packet or acknowledgment started decides.
+        match (probes, fits_probe, reaches) {
+            (Has::Yes, true, _) if is_armed => (Cause::TailLossProbe, Confidence::High),
+            (Has::Yes | Has::Maybe, true, false) => (Cause::TailLossProbe, Confidence::Medium),
             // Without SACK blocks it has no other timer that expires before the timeout.
-            (Has::Yes, false, false) => (Cause::TailLossProbe, Confidence::Low),
-            (Has::Yes, false, true) | (Has::Maybe, true, false) => {
+            (Has::Yes, false, false) if is_armed => (Cause::TailLossProbe, Confidence::Low),
+            (Has::Yes, false, true) if is_armed && !fits(facts.waited, timeout) => {
                 (Cause::TailLossProbe, Confidence::Medium)
             }
-            (Has::Maybe, true, true) => (Cause::Timeout, Confidence::Low),
+            (Has::Maybe, true, true) if is_armed => (Cause::Timeout, Confidence::Low),
             _ => self.timeout(facts),
         }
     }
@@ -277,18 +312,26 @@ impl Sender {
         }
         let is_shorter = facts.target.copies == 1
             && facts.end < facts.target.end
-            && facts.target.len() <= u64::from(self.mss);
-        if is_shorter && self.outstanding.sacked() == 0 {
-            return (Cause::PathMtu, Confidence::Low);
+            && facts.target.len() <= u64::from(self.mss());
+        // A router answers a segment that is too long within a round trip.
+        if self.is_silent(facts) {
+            (Cause::Timeout, Confidence::Low)
+        } else if is_shorter && self.outstanding.sacked() == 0 {
+            (Cause::PathMtu, Confidence::Low)
+        } else {
+            UNKNOWN
         }
-        if self.is_silent(facts) { (Cause::Timeout, Confidence::Low) } else { UNKNOWN }
     }
 
     /// Whether the sender has heard nothing for a round trip, and waited for the shortest common
-    /// minimum of the timeout (200 ms). No rule but the timeout transmits then.
+    /// minimum of the timeout (200 ms), or for the maximum (60 s, RFC 6298 §2.5). No rule but the
+    /// timeout transmits then.
     fn is_silent(&self, facts: &Facts) -> bool {
-        let round_trip = self.timing.srtt().unwrap_or(LEAST_TIMEOUT);
-        facts.waited >= LEAST_TIMEOUT && facts.since_ack > round_trip && facts.idle > round_trip
+        // A measurement may contain the time of a loss.
+        let longest = self.min_rtt.map_or(LEAST_TIMEOUT, |min| min * 4);
+        let round_trip = self.timing.srtt().unwrap_or(LEAST_TIMEOUT).min(longest);
+        let is_long = facts.since_ack > round_trip && facts.idle > round_trip;
+        facts.waited >= LEAST_TIMEOUT && is_long || facts.waited >= LONGEST_TIMEOUT
     }
 
     /// A further repair, made by an acknowledgment in a recovery. `since` is the time of the last
@@ -301,6 +344,9 @@ impl Sender {
                 if self.newest_at > target.last_at { Confidence::High } else { Confidence::Low };
             return (Cause::LostRetransmission, confidence);
         }
+        if since == Instant::ZERO && self.is_third_duplicate(facts) {
+            return (Cause::ThreeDuplicates, Confidence::Medium);
+        }
         if since == Instant::ZERO {
             (Cause::Recovery, Confidence::High)
         } else {
@@ -308,15 +354,30 @@ impl Sender {
         }
     }
 
+    /// Whether this follows the third duplicate acknowledgment after a partial one, without SACK.
+    /// Reno ends its recovery with a partial acknowledgment (RFC 5681 §3.2); NewReno repairs at
+    /// once.
+    fn is_third_duplicate(&self, facts: &Facts) -> bool {
+        self.outstanding.sacked() == 0
+            && self.duplicates == DUP_THRESH
+            && self
+                .third_duplicate_at
+                .is_some_and(|at| facts.at.since(at) <= self.timing.reaction())
+    }
+
     /// A further repair without an acknowledgment.
     fn silent(&self, facts: &Facts, since: Instant) -> Verdict {
         if facts.reaches(self.timing.base_rto()) || self.is_silent(facts) {
             return self.timeout(facts);
         }
+        // Without RACK no other timer repeats the first data.
+        if self.rack() == Has::No && self.is_head(facts) && facts.waited >= LEAST_TIMEOUT {
+            return (Cause::Timeout, Confidence::Low);
+        }
         let (cause, _) = self.repair(facts, since);
-        if facts.sacked_above > 0
-            && self.kind.rack() == Has::Yes
-            && self.fits_reordering_timer(facts)
+        if self.rack() == Has::Yes
+            && (facts.sacked_above > 0 || self.sent_after(facts))
+            && (self.fits_reordering_timer(facts) || self.is_within_round_trip(facts))
         {
             return (Cause::RackTimer, Confidence::Medium);
         }
@@ -343,7 +404,7 @@ impl Sender {
     /// window grows with duplicate reports, up to SRTT (RFC 8985 §6.2). No other timer of a sender
     /// with RACK expires then.
     fn is_within_round_trip(&self, facts: &Facts) -> bool {
-        self.kind.rack() == Has::Yes
+        self.rack() == Has::Yes
             && !self.fits_reordering_timer(facts)
             && !facts.reaches(self.timing.base_rto())
             && self
@@ -356,62 +417,5 @@ impl Sender {
     fn probe_delivered(&self) -> bool {
         let Some((start, end)) = self.probe else { return false };
         start >= self.una && self.outstanding.first_in(start, end).is_some_and(|sent| sent.sacked)
-    }
-
-    /// Adds the retransmission to an episode, and moves the state of the recovery.
-    fn record(&mut self, facts: &Facts, retransmission: Retransmission, tsval: Option<u32>) {
-        let cause = retransmission.cause;
-        let (nxt, mss) = (self.nxt, u64::from(self.mss));
-        let target = &facts.target;
-        let behind = nxt.saturating_sub(facts.end.max(target.start + mss.min(target.len())));
-        let following = self.segments(behind);
-        let episode = self.episode.get_or_insert_with(|| {
-            Box::new(Episode {
-                lost_at: target.first_at,
-                lost_frame: target.first_frame,
-                repaired_at: facts.at,
-                repaired_frame: retransmission.frame,
-                ended_at: None,
-                cause,
-                confidence: retransmission.confidence,
-                following,
-                delay: Duration::ZERO,
-                timeouts: 0,
-                probes: 0,
-                bytes: 0,
-                forward_rto: false,
-                retransmissions: Vec::new(),
-                count: 0,
-                point: nxt,
-                phase: Phase::Fast,
-                advanced: false,
-                first_tsval: tsval,
-                reported: 0,
-                only_timers: true,
-            })
-        });
-        // With three segments reported, the sender was in a recovery, even if nothing was sent.
-        episode.only_timers &= matches!(cause, Cause::Timeout | Cause::TailLossProbe)
-            && facts.sacked_above < DUP_THRESH;
-        match cause {
-            Cause::Timeout => {
-                episode.timeouts += 1;
-                episode.phase = Phase::Loss(facts.at);
-                episode.point = nxt;
-                episode.advanced = false;
-                self.timing.back_off();
-            }
-            Cause::TailLossProbe => {
-                episode.probes += 1;
-                episode.phase = Phase::Probe;
-            }
-            _ if episode.phase == Phase::Probe => {
-                episode.phase = Phase::Fast;
-                episode.point = nxt;
-            }
-            _ => {}
-        }
-        episode.add(retransmission);
-        self.probe = None;
     }
 }

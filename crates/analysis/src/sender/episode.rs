@@ -103,10 +103,10 @@ pub struct Episode {
     pub(crate) advanced: bool,
     /// Timestamp of the first retransmission (RFC 7323).
     pub(crate) first_tsval: Option<u32>,
-    /// Duplicates that the receiver has reported, of data acknowledged before the report.
+    /// Repairs that the receiver has reported as duplicates.
     pub(crate) reported: u64,
-    /// Whether no fast recovery preceded the timeouts.
-    pub(crate) only_timers: bool,
+    /// Whether Linux looks for evidence that the last timeout was spurious (F-RTO).
+    pub(crate) tests_timeout: bool,
 }
 
 impl Episode {
@@ -133,7 +133,7 @@ impl Episode {
             advanced: true,
             first_tsval: None,
             reported: 0,
-            only_timers: true,
+            tests_timeout: true,
         };
         episode.add(retransmission);
         episode
@@ -159,11 +159,11 @@ impl Episode {
         self.reported >= self.count
     }
 
-    /// RFC 5682 §3.1, as Linux's `tcp_process_loss` applies it: after a timeout without a recovery
-    /// before it, an acknowledgment of data that was sent before the timeout and not again.
+    /// RFC 5682 §3.1, as Linux's `tcp_process_loss` applies it: after a timeout, an acknowledgment
+    /// of data that was sent before the timeout and not again.
     pub(crate) fn is_answered_by_original(&self, original_at: Option<Instant>) -> bool {
         let Phase::Loss(since) = self.phase else { return false };
-        self.only_timers && original_at.is_some_and(|original| original < since)
+        self.tests_timeout && original_at.is_some_and(|original| original < since)
     }
 
     /// Marks the retransmission of a packet as unnecessary.

@@ -26,6 +26,8 @@ pub(crate) struct Sent {
     pub(crate) last_frame: u64,
     /// Timestamp of the first retransmission (RFC 7323), for the Eifel detection.
     pub(crate) retransmission_tsval: Option<u32>,
+    /// Timestamp of the last transmission.
+    pub(crate) last_tsval: Option<u32>,
     /// Number of transmissions in the capture.
     pub(crate) copies: u16,
     /// Whether a SACK block has covered it.
@@ -53,11 +55,23 @@ pub(crate) struct Delivered {
     pub(crate) too_early: Duration,
     /// Bytes that are acknowledged or sacked for the first time.
     pub(crate) bytes: u64,
-    /// Bytes of these that are sacked.
-    pub(crate) sacked: u64,
-    /// First transmission of the newest data that was sent once, for a measurement of the RTT
-    /// (Karn's rule, RFC 6298 §3).
+    /// Segments of these that are sacked.
+    pub(crate) sacked_segments: u64,
+    /// Echoed timestamp.
+    pub(crate) tsecr: Option<u32>,
+    /// Whether the following data is sacked, and not acknowledged.
+    pub(crate) is_sacking: bool,
+    /// First transmission of the newest data that was sent once.
     pub(crate) sent_once_at: Option<Instant>,
+    /// First transmission of the oldest acknowledged data that was sent once, for a measurement of
+    /// the RTT (Karn's rule, RFC 6298 §3), and of the oldest sacked data.
+    pub(crate) oldest_once_at: Option<Instant>,
+    /// First transmission of the oldest sacked data that was sent once.
+    pub(crate) oldest_sacked_at: Option<Instant>,
+    /// Whether acknowledged data was sent again.
+    pub(crate) has_retransmitted: bool,
+    /// Transmission that the echoed timestamp names, of data that was sent again.
+    pub(crate) echoed_at: Option<Instant>,
     /// Latest transmission time of the delivered data.
     pub(crate) newest_at: Option<Instant>,
     /// First transmission of the oldest data that had not been sacked and was never sent again.
@@ -71,6 +85,14 @@ pub(crate) struct Delivered {
 }
 
 impl Delivered {
+    /// Transmission from which a sender measures the round-trip time (Linux's
+    /// `tcp_ack_update_rtt`): of acknowledged data if none of it was sent again, else of sacked
+    /// data, else the one that the timestamp names.
+    pub(crate) fn timed_at(&self) -> Option<Instant> {
+        let acknowledged = self.oldest_once_at.filter(|_| !self.has_retransmitted);
+        acknowledged.or(self.oldest_sacked_at).or(self.echoed_at)
+    }
+
     fn add(&mut self, sent: &Sent) {
         if sent.sacked {
             return;
@@ -81,6 +103,10 @@ impl Delivered {
         self.bytes += sent.len();
         self.newest_at = self.newest_at.max(Some(sent.last_at));
         if sent.is_retransmitted() {
+            self.has_retransmitted |= !self.is_sacking;
+            if self.tsecr.is_some() && sent.last_tsval == self.tsecr {
+                self.echoed_at = Some(sent.last_at);
+            }
             if self.at.since(sent.last_at) < self.too_early {
                 self.early.push(sent.last_frame);
             } else {
@@ -90,21 +116,114 @@ impl Delivered {
             let original_at = self.original_at.unwrap_or(Instant::NEVER);
             self.original_at = Some(original_at.min(sent.first_at));
             if sent.copies == 1 {
+                let oldest = if self.is_sacking {
+                    &mut self.oldest_sacked_at
+                } else {
+                    &mut self.oldest_once_at
+                };
+                oldest.get_or_insert(sent.first_at);
                 self.sent_once_at = self.sent_once_at.max(Some(sent.first_at));
             }
         }
     }
 }
 
+/// Numbers of segments.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Segments {
+    /// All segments.
+    pub(crate) all: u64,
+    /// Segments that SACK blocks cover.
+    pub(crate) sacked: u64,
+}
+
+impl Segments {
+    fn add(&mut self, count: u64, is_sacked: bool) {
+        self.all += count;
+        self.sacked += if is_sacked { count } else { 0 };
+    }
+
+    fn subtract(&mut self, count: u64, is_sacked: bool) {
+        self.all = self.all.saturating_sub(count);
+        self.sacked = self.sacked.saturating_sub(if is_sacked { count } else { 0 });
+    }
+}
+
 /// Queue of data between SND.UNA and SND.NXT.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Outstanding {
     queue: VecDeque<Sent>,
     sacked: u64,
     highest_sacked: u64,
+    segments: Segments,
+    /// Maximum segment size in bytes.
+    mss: u32,
+}
+
+impl Default for Outstanding {
+    fn default() -> Self {
+        let segments = Segments::default();
+        Self { queue: VecDeque::new(), sacked: 0, highest_sacked: 0, segments, mss: 536 }
+    }
 }
 
 impl Outstanding {
+    /// Maximum segment size in bytes.
+    pub(crate) fn mss(&self) -> u32 {
+        self.mss
+    }
+
+    /// States the maximum segment size in bytes.
+    pub(crate) fn set_mss(&mut self, mss: u32) {
+        self.mss = mss.max(1);
+        self.segments = self.counted(0..self.queue.len());
+    }
+
+    fn counted(&self, entries: std::ops::Range<usize>) -> Segments {
+        let mut segments = Segments::default();
+        for sent in self.queue.range(entries) {
+            segments.add(self.segments_in(sent.len()), sent.sacked);
+        }
+        segments
+    }
+
+    fn segments_in(&self, bytes: u64) -> u64 {
+        segments_in(bytes, self.mss)
+    }
+
+    /// Segments that are outstanding.
+    pub(crate) fn segments(&self) -> Segments {
+        self.segments
+    }
+
+    /// Segments from a position on.
+    pub(crate) fn segments_from(&self, position: u64) -> Segments {
+        let before = self.counted(0..self.index_of(position));
+        Segments {
+            all: self.segments.all.saturating_sub(before.all),
+            sacked: self.segments.sacked.saturating_sub(before.sacked),
+        }
+    }
+
+    /// Whether the highest sacked byte is more than this number of segments above SND.UNA.
+    pub(crate) fn is_sacked_beyond(&self, segments: u64) -> bool {
+        let highest = self.highest_sacked();
+        let mut below = 0;
+        for sent in self.queue.iter().take_while(|sent| sent.start < highest) {
+            below += self.segments_in(sent.len());
+            if below > segments {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Segments from a position up to the highest sacked byte.
+    pub(crate) fn segments_to_highest_sacked(&self, position: u64) -> u64 {
+        let (from, to) = (self.index_of(position), self.index_of(self.highest_sacked()));
+        self.counted(from..to.max(from)).all
+    }
+
     /// Number of entries.
     pub(crate) fn len(&self) -> usize {
         self.queue.len()
@@ -133,6 +252,7 @@ impl Outstanding {
     /// Adds data after all other.
     #[inline]
     pub(crate) fn push(&mut self, sent: Sent) {
+        self.segments.add(self.segments_in(sent.len()), sent.sacked);
         self.queue.push_back(sent);
     }
 
@@ -151,11 +271,9 @@ impl Outstanding {
         found.clone().find(|sent| !sent.sacked).or_else(|| found.next())
     }
 
-    /// Bytes that SACK blocks cover from a position on.
-    pub(crate) fn sacked_from(&self, position: u64) -> u64 {
-        let before = self.queue.iter().take_while(|sent| sent.start < position);
-        let below: u64 = before.filter(|sent| sent.sacked).map(Sent::len).sum();
-        self.sacked - below.min(self.sacked)
+    /// Whether data that was sent again is neither sacked nor acknowledged.
+    pub(crate) fn has_repairs(&self) -> bool {
+        self.queue.iter().any(|sent| sent.copies > 1 && !sent.sacked)
     }
 
     /// Removes data below `una`.
@@ -164,10 +282,8 @@ impl Outstanding {
         while let Some(front) = self.queue.front_mut() {
             if front.end > una {
                 if front.start < una {
-                    let mut part = *front;
-                    part.end = una;
-                    front.start = una;
-                    self.remove(&part, delivered);
+                    self.divide(una);
+                    continue;
                 }
                 break;
             }
@@ -179,6 +295,7 @@ impl Outstanding {
 
     fn remove(&mut self, sent: &Sent, delivered: &mut Delivered) {
         delivered.add(sent);
+        self.segments.subtract(self.segments_in(sent.len()), sent.sacked);
         if sent.sacked {
             self.sacked -= sent.len();
         }
@@ -186,15 +303,18 @@ impl Outstanding {
 
     /// Marks the data of a SACK block.
     pub(crate) fn sack(&mut self, start: u64, end: u64, delivered: &mut Delivered) {
-        let (mut added, mut last) = (0, 0);
+        let (mut added, mut last, mss) = (0, 0, self.mss);
+        let mut segments = 0;
         for sent in self.range_mut(start, end).filter(|sent| !sent.sacked) {
             delivered.add(sent);
             sent.sacked = true;
             added += sent.len();
+            segments += segments_in(sent.len(), mss);
             last = sent.end;
         }
+        self.segments.sacked += segments;
         self.sacked += added;
-        delivered.sacked += added;
+        delivered.sacked_segments += segments;
         self.highest_sacked = self.highest_sacked.max(last);
     }
 
@@ -213,6 +333,7 @@ impl Outstanding {
     pub(crate) fn clear(&mut self) {
         self.queue.clear();
         self.sacked = 0;
+        self.segments = Segments::default();
     }
 
     /// Index of the first entry that starts at `position` or after it.
@@ -224,13 +345,24 @@ impl Outstanding {
     fn divide(&mut self, position: u64) {
         let index = self.index_of(position);
         let Some(before) = index.checked_sub(1) else { return };
-        let sent = &mut self.queue[before];
+        let sent = self.queue[before];
         if sent.end > position {
-            let second = Sent { start: position, ..*sent };
-            sent.end = position;
+            let (first, second) =
+                (Sent { end: position, ..sent }, Sent { start: position, ..sent });
+            self.segments.subtract(self.segments_in(sent.len()), sent.sacked);
+            for part in [first, second] {
+                self.segments.add(self.segments_in(part.len()), part.sacked);
+            }
+            self.queue[before] = first;
             self.queue.insert(index, second);
         }
     }
+}
+
+/// Segments in a number of bytes, rounded up. One number more may be a FIN, which is no segment of
+/// its own unless it is alone.
+fn segments_in(bytes: u64, mss: u32) -> u64 {
+    bytes.saturating_sub(1).div_ceil(u64::from(mss)).max(bytes.min(1))
 }
 
 #[cfg(test)]

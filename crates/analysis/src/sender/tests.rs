@@ -222,3 +222,90 @@ fn keep_alives_are_no_retransmissions() {
     assert_eq!(episodes, []);
     assert_eq!(flows[0].halves[1].facts.keep_alives, 1);
 }
+
+#[test]
+fn the_acknowledgment_that_ends_a_recovery_starts_the_retransmission_timer() {
+    // Linux decides between a probe and the timeout before it leaves the recovery.
+    let mut trace = current(5);
+    for last in 2..5 {
+        trace.ack(201.0 + 0.1 * f64::from(last), 0, &[(FULL, last * FULL)]);
+    }
+    trace.data(201.45, 0, FULL);
+    flight(&mut trace, 201.5, 5, 1);
+    trace.ack(301.5, 5 * FULL, &[]);
+    trace.data(620.0, 5 * FULL, FULL);
+    trace.ack(720.0, 6 * FULL, &[]);
+    assert_eq!(causes(&trace.analyse().1), [Cause::Rack, Cause::Timeout]);
+}
+
+#[test]
+fn the_reordering_timer_of_a_segment_that_only_a_repair_overtook() {
+    let mut trace = current(5);
+    trace.ack(201.0, 0, &[(FULL, 4 * FULL)]);
+    trace.data(201.05, 0, FULL);
+    trace.ack(301.0, 4 * FULL, &[]);
+    // The repair was sent after the fifth segment. A quarter of the round-trip time later:
+    trace.data(328.0, 4 * FULL, FULL);
+    trace.ack(428.0, 5 * FULL, &[]);
+    assert_eq!(causes(&trace.analyse().1), [Cause::Rack, Cause::RackTimer]);
+}
+
+#[test]
+fn the_loss_of_a_repair_after_a_timeout_begins_a_fast_recovery() {
+    let mut trace = current(5);
+    // The segments are lost, and so is the second repair after the timeout.
+    trace.data(305.0, 4 * FULL, FULL);
+    trace.data(607.0, 0, FULL);
+    trace.ack(707.0, FULL, &[]);
+    trace.data(707.05, FULL, FULL);
+    trace.data(707.06, 2 * FULL, FULL);
+    trace.ack(807.1, FULL, &[(2 * FULL, 3 * FULL)]);
+    trace.data(807.15, FULL, FULL);
+    trace.data(807.16, 3 * FULL, FULL);
+    trace.ack(907.2, 5 * FULL, &[]);
+    let expected = [
+        Cause::TailLossProbe,
+        Cause::Timeout,
+        Cause::SlowStart,
+        Cause::SlowStart,
+        Cause::LostRetransmission,
+        Cause::Recovery,
+    ];
+    assert_eq!(causes(&trace.analyse().1), expected);
+}
+
+#[test]
+fn without_sack_linux_waits_for_the_third_duplicate_and_has_no_probes() {
+    let mut trace = Trace::without_sack();
+    flight(&mut trace, 101.0, 0, 5);
+    for at in [201.0, 201.1, 201.2] {
+        trace.ack(at, 0, &[]);
+    }
+    trace.data(201.25, 0, FULL);
+    trace.ack(301.3, 5 * FULL, &[]);
+    flight(&mut trace, 301.35, 5, 1);
+    trace.data(610.0, 5 * FULL, FULL);
+    trace.ack(710.0, 6 * FULL, &[]);
+    assert_eq!(causes(&trace.analyse().1), [Cause::ThreeDuplicates, Cause::Timeout]);
+}
+
+#[test]
+fn only_linux_undoes_a_recovery() {
+    let undone = |mut trace: Trace| {
+        for segment in 0..6 {
+            trace.data(101.0, segment * FULL, FULL);
+        }
+        for last in 2..5 {
+            trace.ack(201.0 + 0.1 * f64::from(last), 0, &[(FULL, last * FULL)]);
+        }
+        trace.data(201.45, 0, FULL);
+        // The first segment was only late, and the receiver reports its repair.
+        trace.ack(301.5, 5 * FULL, &[(0, FULL)]);
+        trace.ack(302.9, 5 * FULL, &[]);
+        trace.data(302.95, 5 * FULL, FULL);
+        causes(&trace.analyse().1)
+    };
+    assert_eq!(undone(Trace::of_other_system()), [Cause::Sack, Cause::Recovery]);
+    // Linux is in no recovery then, and begins another one.
+    assert_eq!(undone(Trace::at_server(true)), [Cause::Rack, Cause::Rack]);
+}

@@ -17,6 +17,9 @@ pub(crate) const REACTION: Duration = Duration::from_millis(1);
 /// Minimum of Linux's timeout (`tcp_rto_min_us`), which is also common elsewhere.
 pub(crate) const LEAST_TIMEOUT: Duration = Duration::from_millis(200);
 
+/// Least maximum of a timeout (RFC 6298 §2.5).
+pub(crate) const LONGEST_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// Number of measurements of the lag whose minimum counts.
 const LAGS: usize = 8;
 
@@ -50,6 +53,8 @@ pub(crate) struct Timing {
     pub(crate) advance_at: Instant,
     /// Latest transmission of data.
     pub(crate) sent_at: Instant,
+    /// Whether the timer that runs is that of a tail loss probe, if the sender has probes.
+    pub(crate) is_probe_armed: bool,
     /// Trigger of that transmission.
     pub(crate) trigger: Trigger,
 }
@@ -64,6 +69,7 @@ impl Timing {
             news_at: Instant::ZERO,
             advance_at: Instant::ZERO,
             sent_at: Instant::ZERO,
+            is_probe_armed: false,
             trigger: Trigger::Other,
         }
     }
@@ -85,6 +91,11 @@ impl Timing {
     /// Lag of the fastest acknowledgments.
     pub(crate) fn least_lag(&self) -> Duration {
         Duration::from_nanos(self.lag.as_nanos() - self.lag.as_nanos() / 8)
+    }
+
+    /// RFC 6298 §5.7: no segment of the handshake could be timed.
+    pub(crate) fn after_syn_timeout(&mut self) {
+        self.rtt.after_syn_timeout();
     }
 
     /// Doubles the timeout.

@@ -15,6 +15,8 @@ pub(super) struct Context {
 
 impl Context {
     /// Lets the application of a flow write and the sender send, now or after its send jitter.
+    // With a profile the compiler does not inline both, at 1.2 % of all instructions of SACK.
+    #[inline]
     pub(super) fn serve_sender(&mut self, slot: usize, flow: &mut Flow) {
         if self.shared.prepare_sender(flow) {
             self.flush_sender(slot, flow);
@@ -22,6 +24,7 @@ impl Context {
     }
 
     /// Sends all segments of a flow's sender and handles its events.
+    #[inline]
     pub(super) fn flush_sender(&mut self, slot: usize, flow: &mut Flow) {
         loop {
             if flow.is_ahead {

@@ -29,6 +29,7 @@ fn sent(start: u64, end: u64) -> Sent {
         first_frame: 1,
         last_frame: 1,
         retransmission_tsval: None,
+        last_tsval: None,
         copies: 1,
         sacked: false,
     }
@@ -102,6 +103,8 @@ fn compare(queue: &Outstanding, bytes: &[(bool, u16)], una: u64) -> Result<(), T
         let highest = bytes.iter().rposition(|byte| byte.0).expect("one is sacked");
         prop_assert_eq!(queue.highest_sacked(), highest as u64 + 1);
     }
-    prop_assert_eq!(queue.sacked_from(una), sacked);
+    let counted = queue.counted(0..queue.len());
+    prop_assert_eq!(queue.segments(), counted);
+    prop_assert_eq!(queue.segments_from(una), counted);
     Ok(())
 }

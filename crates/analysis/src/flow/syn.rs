@@ -1,0 +1,66 @@
+//! SYN and SYN-ACK of a connection, and their repetitions.
+
+use units::{Duration, Instant};
+use wire::SeqNum;
+
+use crate::packet::Packet;
+use crate::sender::{Cause, Confidence, Episode, Retransmission, Spurious};
+
+/// The SYN of a direction.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Syn {
+    pub(super) seq: SeqNum,
+    pub(super) first_at: Instant,
+    pub(super) last_at: Instant,
+    pub(super) last_frame: u64,
+    pub(super) first_tsval: Option<u32>,
+    pub(super) last_tsval: Option<u32>,
+    pub(super) copies: u16,
+}
+
+impl Syn {
+    /// Round-trip time to an answer, if it is known which copy is answered: the only one (Karn's
+    /// rule), or the last, whose timestamp the answer echoes (RFC 7323 §4.1).
+    pub(super) fn answered_after(&self, answer: &Packet) -> Option<Duration> {
+        let echo = answer.timestamps.map(|timestamps| timestamps.ecr);
+        let known = self.copies == 1 || echo.is_some() && echo == self.last_tsval;
+        known.then(|| answer.at.since(self.last_at))
+    }
+
+    /// Time to an answer that echoes the timestamp of the first copy. It contains the time until
+    /// the copy that was answered. Linux uses it all the same (`tcp_rtt_tsopt_us`).
+    pub(super) fn echoed_after(&self, answer: &Packet) -> Option<Duration> {
+        let echo = answer.timestamps.map(|timestamps| timestamps.ecr)?;
+        (self.first_tsval == Some(echo)).then(|| answer.at.since(self.first_at))
+    }
+}
+
+/// A SYN that is sent again is an episode of its own.
+pub(super) fn repeated_syn(syn: &mut Syn, packet: &Packet, cause: Cause) -> Episode {
+    syn.copies = syn.copies.saturating_add(1);
+    let waited = packet.at.since(syn.last_at);
+    let retransmission = Retransmission {
+        frame: packet.frame,
+        at: packet.at,
+        seq: packet.seq.value(),
+        position: 0,
+        len: 1,
+        previous_frame: syn.last_frame,
+        transmission: syn.copies,
+        cause,
+        confidence: Confidence::High,
+        spurious: Spurious::No,
+        since_ack: waited,
+        waited,
+        rto: Duration::from_secs(1),
+        pto: None,
+        backoff: u32::from(syn.copies.saturating_sub(2)),
+        duplicates: 0,
+        sacked_above: 0,
+        forward: 0,
+        flight: 1,
+    };
+    (syn.last_at, syn.last_frame) = (packet.at, packet.frame);
+    syn.last_tsval = packet.timestamps.map(|timestamps| timestamps.val);
+    Episode::of_syn(syn.first_at, retransmission)
+}
