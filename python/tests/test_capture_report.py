@@ -14,8 +14,8 @@ import pytest
 from conftest import Command
 from test_captures import LINUX, captured
 
-from tcpsf import Pcap, Scenario, run
-from tcpsf.capture_report import drawn_flows, sequence_plot
+from tcpsf import Pcap, Scenario, TcpsfError, run
+from tcpsf.capture_report import drawn_flows, report, sequence_plot
 from tcpsf.capture_report.capture_page import CaptureFigures
 from tcpsf.capture_report.cost_figures import GROUPS, group_of, verdict
 from tcpsf.capture_report.drawn_flows import FlowSelection, second_pass
@@ -92,6 +92,16 @@ class TestPage:
         assert "already exists" in tcpsf("analyze", web, "--report", target).err
         assert tcpsf("analyze", web, "--report", target, "--force").status == 0
 
+    def test_python_writes_the_same_page(self, tcpsf: Command, web: Path, tmp_path: Path) -> None:
+        one, other = tmp_path / "one.html", tmp_path / "other.html"
+        assert tcpsf("analyze", web, "--report", one, "--flow", "3").status == 0
+        assert report(web, other, flows=[3]) == other
+        assert one.read_bytes() == other.read_bytes()
+        with pytest.raises(TcpsfError, match="no such connection"):
+            report(web, other, flows=[999_999])
+        with pytest.raises(TcpsfError, match="only once"):
+            report("-", other)
+
     def test_a_capture_without_losses(self, tcpsf: Command, tmp_path: Path) -> None:
         path = captured(tmp_path, sender=LINUX, profile="linux-6.18", size=14480, drops="0")
         target = tmp_path / "page.html"
@@ -106,7 +116,10 @@ class TestPage:
         for words, problem in (
             ([web, web, "--report", target], "2 captures are given"),
             ([web, "--flow", "3"], "`--flow` `3` without `--report`"),
-            ([web, "--report", target, "--flow", "999999"], "no such connection as `999999`"),
+            (
+                [web, "--report", target, "--flow", "999999"],
+                "cannot draw `999999`: the capture has no such connection",
+            ),
             ([web, "--report", target, "--explain", "1"], "were both given"),
             ([web, "--report", "-"], "a page is a file of its own"),
         ):

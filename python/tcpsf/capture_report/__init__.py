@@ -1,1 +1,8 @@
-"""The page of an analysed capture: figures of the paper, costs of causes, time-sequence plots."""
+"""The page of an analysed capture: figures of the paper, costs of causes, time-sequence plots.
+
+`report` writes the page of a file.
+"""
+
+from tcpsf.capture_report.page_of_file import report
+
+__all__ = ["report"]

@@ -103,6 +103,15 @@ class FlowSelection:
         self._found.sort(key=lambda each: each["order"])
         del self._found[self._most :]
 
+    def check(self, *, connections: int) -> None:
+        """Raise `TcpsfError` if there are names, and none of the connections has one."""
+        if self._names and not self.matched:
+            most = f"connections 0 to {connections - 1}" if connections else "no connection"
+            raise TcpsfError(
+                f"cannot draw {words_of(self._names)}: the capture has no such connection",
+                hint=f"it has {most}; the table of the longest episodes lists some",
+            )
+
     def _is_wanted(self) -> pl.Expr:
         import polars as pl
 
@@ -222,6 +231,25 @@ def chosen_by_ends(names: Sequence[FlowName]) -> list[ChosenConnections]:
             )
         found.append(ChosenConnections(ends=name))
     return found
+
+
+def words_of(names: Sequence[FlowName]) -> str:
+    """Return the names of connections as `--flow` takes them.
+
+    >>> words_of([12, (("10.0.0.1", 443), (None, None))])
+    '`12`, `10.0.0.1:443`'
+    """
+
+    def end(address: str | None, port: int | None) -> str:
+        shown = "" if address is None else f"[{address}]" if ":" in address else address
+        return shown if port is None else f"{shown}:{port}"
+
+    def name(each: FlowName) -> str:
+        if isinstance(each, int):
+            return str(each)
+        return "-".join(end(*part) for part in each if part != (None, None))
+
+    return ", ".join(f"`{name(each)}`" for each in names)
 
 
 def _is_named(name: FlowName) -> pl.Expr:

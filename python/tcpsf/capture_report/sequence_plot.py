@@ -116,9 +116,11 @@ def _caption(flow: DrawnFlow) -> str:
     again = (
         text.plain(data["retransmitted_packets"], 0) if data["retransmitted_packets"] else "none"
     )
+    needless = int((flow.retransmissions["spurious"] != "no").sum())
+    needless_part = f" ({text.plain(needless, 0)} without need)" if needless else ""
     return (
         f"{text.count(data['data_packets'], 'segment')} with {text.plain(data['unique_bytes'], 0)} bytes, "
-        f"of which {again} sent again{rtt}. The capture was made {where}, and the connection began at "
+        f"of which {again} sent again{needless_part}{rtt}. The capture was made {where}, and the connection began at "
         f"{text.seconds(data['start_s'])} s."
     )
 

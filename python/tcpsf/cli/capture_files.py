@@ -17,6 +17,7 @@ from tcpsf.capture_report.drawn_flows import (
     FlowSelection,
     chosen_by_ends,
     second_pass,
+    words_of,
 )
 from tcpsf.capture_report.flow_lengths import CLASSES, size_file
 from tcpsf.captures import STANDARD_INPUT, CaptureReader, CaptureTables
@@ -66,7 +67,7 @@ class CaptureFiles:
         put(*self._sizes, content=self._size_file)
 
     def _page(self, data: Mapping[str, Any]) -> str:
-        self._check_selection(data["connections"])
+        self._selection.check(connections=data["connections"])
         return capture_page(
             "standard input" if self._piped else Path(data["file"]).name,
             data,
@@ -74,14 +75,6 @@ class CaptureFiles:
             self._drawn(data["start_ns"]),
             flow_notes=list(self._notes()),
         )
-
-    def _check_selection(self, connections: int) -> None:
-        if self._names and not self._selection.matched:
-            most = f"numbers from 0 to {connections - 1}" if connections else "no connection"
-            raise TcpsfError(
-                f"`--flow`: the capture has no such connection as {_listed(self._names)}",
-                hint=f"the capture has {most}; the table of the longest episodes lists some",
-            )
 
     def _drawn(self, start_ns: int | None) -> list[DrawnFlow]:
         if not self._piped:
@@ -111,19 +104,6 @@ class CaptureFiles:
         return size_file(classes, source=names)
 
 
-def _listed(names: Sequence[FlowName]) -> str:
-    def end(address: str | None, port: int | None) -> str:
-        shown = "" if address is None else f"[{address}]" if ":" in address else address
-        return shown if port is None else f"{shown}:{port}"
-
-    def name(each: FlowName) -> str:
-        if isinstance(each, int):
-            return str(each)
-        return "-".join(end(*part) for part in each if part != (None, None))
-
-    return ", ".join(f"`{name(each)}`" for each in names)
-
-
 @contextlib.contextmanager
 def capture_files(
     report: Path | None,
@@ -136,7 +116,7 @@ def capture_files(
     """Yield the collector of a page and a file of sizes, which appear at the end of the block."""
     if flows and report is None:
         raise TcpsfError(
-            f"cannot draw a connection: `--flow` {_listed(flows)} without `--report`",
+            f"cannot draw a connection: `--flow` {words_of(flows)} without `--report`",
             hint="add `--report PAGE.html`",
         )
     if report is not None and len(files) > 1:

@@ -1,0 +1,44 @@
+"""The page of a capture file, written from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+from tcpsf.capture_report.capture_page import CaptureFigures, capture_page
+from tcpsf.capture_report.drawn_flows import FlowName, FlowSelection, second_pass
+from tcpsf.capture_summary import CaptureSummary
+from tcpsf.captures import STANDARD_INPUT, CaptureReader
+from tcpsf.errors import TcpsfError
+from tcpsf.staging import write_file
+
+
+def report(
+    capture: str | PathLike[str], target: str | PathLike[str], *, flows: Sequence[FlowName] = ()
+) -> Path:
+    """Write the page of a capture file, as `tcpsf analyze --report` does, and return its path.
+
+    ``flows`` are numbers of the table ``flows``, or both ends of connections as pairs of address and
+    port, of which each may be ``None``. Without them, the page draws the connections with the longest
+    loss episodes. A page that exists is replaced. Raises `TcpsfError` if the file cannot be read or
+    is not a capture, and `OutputError` if the page cannot be written.
+    """
+    if str(capture) == STANDARD_INPUT:
+        raise TcpsfError(
+            "cannot write the page of standard input: it can be read only once",
+            hint="write it to a file, or use `tcpsf analyze - --report PAGE.html`",
+        )
+    reader = CaptureReader(capture)
+    summary, figures, selection = CaptureSummary(), CaptureFigures(), FlowSelection(flows)
+    for batch in reader.batches():
+        summary.add(batch)
+        figures.add(batch)
+        selection.add(batch)
+    facts = reader.facts()
+    data = summary.to_dict(facts)
+    selection.check(connections=data["connections"])
+    drawn = second_pass(Path(capture), selection, facts.start_ns)
+    path = Path(target)
+    write_file(path, capture_page(Path(capture).name, data, figures, drawn))
+    return path
