@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -9,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 from tcpsf import __version__, stats, text
 from tcpsf.advice.law_variants import LawVariant
 from tcpsf.advice.population import Population
+from tcpsf.advice.remedy_list import Remedy
 from tcpsf.advice.replay import BYTES, MEAN, PACKETS, PERCENTILES
 from tcpsf.advice.setups import ReplaySetup, counted
 from tcpsf.advice.verdicts import P99, RemedyResult, ReplayedMeasure, best
@@ -141,8 +143,8 @@ def _answer(found: Advice) -> str:
         before = _milliseconds(found.results[0].measures[P99.key])
         if found.answer == "no remedy":
             return (
-                f"{found.name}: no remedy helps. p99 remains at {before} ms with each of the "
-                f"{len(found.results) - 1} that were replayed, or a remedy makes it worse."
+                f"{found.name}: no remedy helps. Of the {len(found.results) - 1} that were "
+                f"replayed, each has no effect on p99 ({before} ms) or makes times longer."
             )
         reason = _lack(found)
         return f"{found.name}: not enough evidence for a remedy. {reason}"
@@ -161,8 +163,14 @@ def _lack(found: Advice) -> str:
     if found.law.evidence != "enough":
         reason = found.law.reason.rstrip(".")
         return f"{reason[:1].upper()}{reason[1:]}." if reason else "The capture has too few losses."
-    open_ = [each for each in found.results[1:] if each.verdict == "not enough evidence"]
-    return f"For `{open_[0].remedy.name}`, {open_[0].reason}."
+    undecided = [each for each in found.results[1:] if each.verdict == "not enough evidence"]
+    lowest = min(undecided, key=_p99)
+    return f"For `{lowest.remedy.name}`, {lowest.reason}."
+
+
+def _p99(result: RemedyResult) -> float:
+    value = result.measures[P99.key].value
+    return math.inf if value is None else value.value
 
 
 def _costs(found: Advice) -> Iterator[str]:
@@ -171,8 +179,16 @@ def _costs(found: Advice) -> Iterator[str]:
         packets, bytes_ = (best.measures[each.key].percent for each in (PACKETS, BYTES))
         yield (
             f"It sends {_added(packets)} data packets and {_added(bytes_)} bytes. "
-            f"Apply it so: {best.remedy.apply}."
+            f"To apply it: {apply(found, best.remedy)}."
         )
+
+
+def apply(found: Advice, remedy: Remedy) -> str:
+    """Return how a server gets a remedy, with the name of the most frequent sender."""
+    part = found.setups[0]
+    initial = found.population.initial_window
+    sender = remedy.sender(part.control.name, initial, initial, part.control.most_window)
+    return remedy.apply.replace("{sender}", sender)
 
 
 def _added(percent: Any) -> str:
@@ -339,7 +355,7 @@ def as_json(found: Advice) -> dict[str, Any]:
                 "name": each.remedy.name,
                 "verdict": each.verdict,
                 "reason": each.reason,
-                "apply": each.remedy.apply,
+                "apply": apply(found, each.remedy),
                 "measures": {key: value.to_dict() for key, value in each.measures.items()},
             }
             for each in found.results

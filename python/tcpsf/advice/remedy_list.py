@@ -29,7 +29,7 @@ class Remedy:
     window: int | None = None
     """Initial window in segments, instead of the factor."""
     apply: str
-    """Way in which a server gets the remedy."""
+    """Way in which a server gets the remedy. ``{sender}`` stands for the name of the sender."""
 
     def sender(self, control: str, window: int, initial: int, most: int) -> str:
         """Return the name of the sender with the remedy.
@@ -47,7 +47,7 @@ class Remedy:
 NONE = Remedy(name="none", apply="")
 """The sender as it is."""
 
-PROXY = "`tcpsf proxy` in front of the server, with this word in `--sender`"
+PROXY = "`tcpsf proxy --sender '{sender}'` in front of the server"
 
 REMEDIES = (
     Remedy(name="fs", framing="fs(n={n}, min={min})", apply=PROXY),

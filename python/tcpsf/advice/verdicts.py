@@ -184,13 +184,13 @@ def _verdict(measures: dict[str, ReplayedMeasure], *, enough: bool) -> tuple[Ver
                     "helps",
                     f"{title} decreases with the loss law and at each end of its intervals",
                 )
-            against = f"{title} decreases with the fitted law, but not for the {against}"
+            against = f"{title} decreases with the fitted law, but not with the law `{against}`"
     if against is not None:
         return "not enough evidence", against
     wide = next(_not_below(p99.changes, WORTH), None) or next(_not_above(p99.changes, -WORTH), None)
     if wide is None:
         return "no effect", f"p99 changes by less than {WORTH:g} %"
-    return "not enough evidence", f"p99 may change by more than {WORTH:g} % for the {wide} law"
+    return "not enough evidence", f"p99 may change by more than {WORTH:g} % with the law `{wide}`"
 
 
 def _harm(
@@ -201,7 +201,10 @@ def _harm(
     for name in found.changes:
         ends = (each.changes[name] for each in (p99, mean))
         if all(each is None or each.low <= 0.0 for each in ends):
-            return "not enough evidence", f"{what} with the fitted law, but not for the {name}"
+            return (
+                "not enough evidence",
+                f"{what} with the fitted law, but not with the law `{name}`",
+            )
     return "hurts", f"{what} significantly"
 
 

@@ -203,7 +203,7 @@ fn remedies_have_names() {
 }
 
 /// Names that are wrong, and what the error says.
-const WRONG: [(&str, &str); 42] = [
+const WRONG: [(&str, &str); 43] = [
     ("reno", "expected three parts separated by slashes, got 1"),
     ("bbr / full / iw=1", "unknown congestion control `bbr`"),
     ("cubic / full / iw=1", "`cubic` needs `+rack`: `cubic+rack+tlp+prr`"),
