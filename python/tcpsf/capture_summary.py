@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tcpsf import text
+from tcpsf.capture_law import LossLaw
 from tcpsf.capture_law_text import law_lines
 from tcpsf.capture_laws import LossLaws
 from tcpsf.captures import CaptureFacts, CaptureTables
@@ -119,8 +120,12 @@ class CaptureSummary:
             "retransmitted_bytes": self._retransmitted_bytes,
             "causes": [self._cause(cause) for cause in CAUSES if self._seen(cause)],
             "longest": self._worst,
-            "loss_laws": [law.to_dict() for law in self._laws.laws()],
+            "loss_laws": [law.to_dict() for law in self.laws()],
         }
+
+    def laws(self) -> tuple[LossLaw, ...]:
+        """Return the loss laws of the directions with data."""
+        return self._laws.laws()
 
     def _seen(self, cause: str) -> bool:
         return bool(self._episodes[cause] or self._retransmissions[cause])

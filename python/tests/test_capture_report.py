@@ -81,12 +81,13 @@ class TestPage:
         answer = tcpsf("analyze", web, "--report", target)
         assert (answer.status, answer.err) == (0, "")
         page = target.read_text(encoding="utf-8")
-        keys = ["verdict", "costs", "episodes", "completion", "lengths", "sequences"]
+        keys = ["verdict", "costs", "episodes", "loss-law", "completion", "lengths", "sequences"]
         assert re.findall(r'<section id="([\w-]+)">', page) == keys
         for key in ("lost-time", "completion-density", "completion-distribution", "flow-lengths"):
             assert f'id="figure-{key}"' in page
         assert len(re.findall(r'id="figure-flow-\d+-(?:originator|responder)"', page)) == 4
         assert "sent again: " in page
+        assert 'id="figure-loss-by-size-responder"' in page
         for outside in ("http:", "https:", "<link", "src="):
             assert outside not in page.replace("http://www.w3.org/2000/svg", "")
         assert "already exists" in tcpsf("analyze", web, "--report", target).err

@@ -1,4 +1,4 @@
-"""The page of `tcpsf analyze --report`: result, costs, completion times, lengths, sequences."""
+"""The page of `tcpsf analyze --report`: result, costs, loss law, completion times, sequences."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tcpsf import __version__, text
+from tcpsf.capture_law import LossLaw
+from tcpsf.capture_law_plots import law_plots
+from tcpsf.capture_law_text import law_lines
 from tcpsf.capture_report.cost_figures import cost_plots, verdict
 from tcpsf.capture_report.drawn_flows import DrawnFlow
 from tcpsf.capture_report.flow_lengths import CLASSES, FlowLengths
@@ -24,6 +27,10 @@ SIDES = {"responder": "responder, the server", "originator": "end that opened th
 CAUSE_OF_EPISODE = (
     "The cause of an episode is that of its first repair: the rule or the timer that made the sender "
     "transmit the lost data again."
+)
+LAW = (
+    "The exponent says how the loss depends on the size of a packet: 0 is loss by packet, 1 is loss by "
+    "byte. Framing helps if smaller packets are lost less often."
 )
 FEWEST = 20
 """Minimum number of connections for the figures of completion times and lengths."""
@@ -73,18 +80,20 @@ def capture_page(
     figures: CaptureFigures,
     flows: Sequence[DrawnFlow],
     *,
+    laws: Sequence[LossLaw] = (),
     flow_notes: Sequence[str] = (),
 ) -> str:
     """Return the page of a capture, which needs no other file and no network.
 
-    ``data`` is the summary as plain data, and ``flow_notes`` are remarks on the selection of the
-    drawn connections.
+    ``data`` is the summary as plain data, ``laws`` are its loss laws, and ``flow_notes`` are remarks
+    on the selection of the drawn connections.
     """
     sections = [
         PageSection(
             key="verdict", title="Result", text=[verdict(data)], notes=list(notes_of(data))
         ),
         *_costs(data),
+        *_loss_laws(data, laws),
         *_completion(figures),
         *_length_section(figures),
         *_sequences(flows, flow_notes),
@@ -112,6 +121,18 @@ def _costs(data: Mapping[str, Any]) -> Iterator[PageSection]:
             text.TitledTable("Episodes by cause", cause_table(causes), (0,)),
             text.TitledTable("The longest episodes", longest_table(data["longest"]), (0,)),
         ],
+    )
+
+
+def _loss_laws(data: Mapping[str, Any], laws: Sequence[LossLaw]) -> Iterator[PageSection]:
+    plots = [plot for law in laws for plot in law_plots(law)]
+    if not plots:
+        return
+    yield PageSection(
+        key="loss-law",
+        title="Loss law",
+        text=[LAW, *(line for line in law_lines(data["loss_laws"]) if line)],
+        plots=plots,
     )
 
 

@@ -40,5 +40,5 @@ def report(
     selection.check(connections=data["connections"])
     drawn = second_pass(Path(capture), selection, facts.start_ns)
     path = Path(target)
-    write_file(path, capture_page(Path(capture).name, data, figures, drawn))
+    write_file(path, capture_page(Path(capture).name, data, figures, drawn, laws=summary.laws()))
     return path

@@ -83,7 +83,7 @@ def _analysed(file: Path, number: int, folder: Path | None, page: CaptureFiles) 
     """Analyse one capture, and write its rows below ``folder``."""
     summary = CaptureSummary()
     reader = CaptureReader(file)
-    page.begin(reader)
+    page.begin(reader, summary)
     for part, batch in enumerate(reader.batches()):
         summary.add(batch)
         page.add(batch)

@@ -20,6 +20,7 @@ from tcpsf.capture_report.drawn_flows import (
     words_of,
 )
 from tcpsf.capture_report.flow_lengths import CLASSES, size_file
+from tcpsf.capture_summary import CaptureSummary
 from tcpsf.captures import STANDARD_INPUT, CaptureReader, CaptureTables
 from tcpsf.cli.file_checks import put, staged_file, staged_page
 from tcpsf.errors import TcpsfError
@@ -41,12 +42,12 @@ class CaptureFiles:
         self._figures = CaptureFigures()
         self._selection = FlowSelection(flows)
         self._piped = str(files[0]) == STANDARD_INPUT
-        self._reader: CaptureReader | None = None
+        self._summary: CaptureSummary | None = None
         self._packets: FlowPackets | None = None
 
-    def begin(self, reader: CaptureReader) -> None:
+    def begin(self, reader: CaptureReader, summary: CaptureSummary) -> None:
         """Prepare to read a capture. Of standard input, packets are kept at once."""
-        self._reader = reader
+        self._summary = summary
         if self._report[0] is not None and self._piped and self._names:
             chosen = chosen_by_ends(self._names)
             self._packets = FlowPackets(reader, chosen, connections=MOST_FLOWS)
@@ -73,6 +74,7 @@ class CaptureFiles:
             data,
             self._figures,
             self._drawn(data["start_ns"]),
+            laws=() if self._summary is None else self._summary.laws(),
             flow_notes=list(self._notes()),
         )
 
