@@ -4,6 +4,8 @@ use std::io::Read;
 
 use units::Instant;
 
+use crate::assumptions::Assumptions;
+use crate::explanation::{ExplainedPacket, Explanation};
 use crate::flow::Flow;
 use crate::packet::{Content, Other, decode};
 use crate::records::{Ending, Records};
@@ -67,13 +69,42 @@ pub struct Analysis<R> {
     flows: Vec<Flow>,
     episodes: Vec<EpisodeOf>,
     is_finished: bool,
+    /// Packet that the caller asked about, and its explanation.
+    asked: Option<u64>,
+    explanation: Option<Explanation>,
 }
 
 impl<R: Read> Analysis<R> {
     /// Begins an analysis.
     pub fn new(records: Records<R>, limits: Limits) -> Self {
         let (table, counts) = (Table::new(limits), Counts::default());
-        Self { records, table, counts, flows: Vec::new(), episodes: Vec::new(), is_finished: false }
+        Self {
+            records,
+            table,
+            counts,
+            flows: Vec::new(),
+            episodes: Vec::new(),
+            is_finished: false,
+            asked: None,
+            explanation: None,
+        }
+    }
+
+    /// States facts about every connection, before the first packet.
+    #[must_use]
+    pub fn assuming(mut self, assumptions: Assumptions) -> Self {
+        self.table.assume(assumptions);
+        self
+    }
+
+    /// Asks for an explanation of the packet with this number, from 1.
+    pub fn explain(&mut self, frame: u64) {
+        self.asked = Some(frame);
+    }
+
+    /// Explanation of the packet that was asked for, once it has been read.
+    pub fn explanation(&self) -> Option<&Explanation> {
+        self.explanation.as_ref()
     }
 
     /// Analyses at most `packets` further packets. Returns whether there may be more.
@@ -88,11 +119,21 @@ impl<R: Read> Analysis<R> {
             match decode(&record) {
                 Content::Tcp(packet) => {
                     self.counts.tcp += 1;
-                    if let Some(flow) = self.table.take(&packet) {
+                    let flow = self.table.take(&packet);
+                    if self.asked == Some(packet.frame) {
+                        let explained = ExplainedPacket::new(&packet, flow.as_deref());
+                        self.explanation = Some(Explanation::Tcp(Box::new(explained)));
+                    }
+                    if let Some(flow) = flow {
                         collect(flow, false, &mut self.episodes);
                     }
                 }
-                Content::Other(other) => self.counts.add(other),
+                Content::Other(other) => {
+                    self.counts.add(other);
+                    if self.asked == Some(self.records.frames()) {
+                        self.explanation = Some(Explanation::Other(other));
+                    }
+                }
             }
         }
         self.collect_ended();

@@ -6,6 +6,8 @@
 //! the damage.
 
 mod analysis;
+mod assumptions;
+mod explanation;
 pub mod flow;
 mod input;
 mod kind;
@@ -18,10 +20,12 @@ mod table;
 mod testing;
 
 pub use self::analysis::{Analysis, Counts, EpisodeOf};
+pub use self::assumptions::Assumptions;
+pub use self::explanation::{ExplainedPacket, Explanation};
 pub use self::flow::{Closing, Flow, Half, Vantage};
 pub use self::input::decompressed;
 pub use self::kind::SenderKind;
 pub use self::records::{Ending, LinkType, MAX_RECORD, NotACapture, Record, Records};
-pub use self::sender::{Cause, Confidence, Episode, Retransmission, Spurious};
+pub use self::sender::{Cause, Confidence, Effect, Episode, Retransmission, Role, Spurious, Waits};
 pub use self::spread::Spread;
 pub use self::table::{Limits, Unlisted};

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tcpsf import __version__
-from tcpsf.capture_explanation import explanation
+from tcpsf.capture_explanation import explanation, packet_explanation
 from tcpsf.capture_summary import CaptureSummary, summary_lines
-from tcpsf.captures import STANDARD_INPUT, CaptureReader, CaptureTables
+from tcpsf.captures import STANDARD_INPUT, CaptureReader, CaptureTables, Place, SenderRules
 from tcpsf.cli.file_checks import writing
 from tcpsf.cli.output import MARK, print_result, put_json, results_folder
 from tcpsf.errors import TcpsfError
@@ -20,19 +20,26 @@ SCHEMA = "tcpsf.analyze/1"
 
 
 def command(
-    *, files: Sequence[Path], frame: int | None, out: Path | None, json: bool, force: bool
+    *,
+    files: Sequence[Path],
+    frame: int | None,
+    vantage: Place,
+    sender: SenderRules,
+    out: Path | None,
+    json: bool,
+    force: bool,
 ) -> None:
     """Analyse each file, and print the summaries or the explanation."""
     _check(files, frame)
     if frame is not None:
-        print_result("\n".join(_explained(files[0], frame)))
+        print_result("\n".join(_explained(files[0], frame, vantage, sender)))
         return
     with contextlib.ExitStack() as stack:
         folder = None
         if out is not None:
             folder = stack.enter_context(results_folder(out, replace=force))
         captures = [
-            {"file": str(file), **_analysed(file, number, folder)}
+            {"file": str(file), **_analysed(file, number, folder, vantage, sender)}
             for number, file in enumerate(files)
         ]
         result = {"schema": SCHEMA, "version": __version__, "captures": captures}
@@ -57,15 +64,18 @@ def _check(files: Sequence[Path], frame: int | None) -> None:
         raise TcpsfError("standard input `-` is given twice", hint="give it once")
 
 
-def _analysed(file: Path, number: int, folder: Path | None) -> dict[str, Any]:
+def _analysed(
+    file: Path, number: int, folder: Path | None, vantage: Place, sender: SenderRules
+) -> dict[str, Any]:
     """Analyse one capture, and write its rows below ``folder``."""
     summary = CaptureSummary()
-    reader = CaptureReader(file)
+    reader = CaptureReader(file, vantage=vantage, sender=sender)
     for part, batch in enumerate(reader.batches()):
         summary.add(batch)
         if folder is not None:
             _write(folder, batch, number, part)
-    return summary.to_dict(reader.facts())
+    stated = {"vantage": vantage, "sender": sender}
+    return {"stated": stated, **summary.to_dict(reader.facts())}
 
 
 def _write(folder: Path, batch: CaptureTables, number: int, part: int) -> None:
@@ -93,9 +103,9 @@ def _join(folder: Path) -> None:
                 part.unlink()
 
 
-def _explained(file: Path, frame: int) -> Iterator[str]:
+def _explained(file: Path, frame: int, vantage: Place, sender: SenderRules) -> Iterator[str]:
     """Yield the explanation of one packet."""
-    reader = CaptureReader(file)
+    reader = CaptureReader(file, vantage=vantage, sender=sender, explain=frame)
     for batch in reader.batches():
         found = batch.retransmissions.filter(frame=frame)
         if not found.is_empty():
@@ -107,4 +117,6 @@ def _explained(file: Path, frame: int) -> Iterator[str]:
             f"`--explain {frame}`: the capture has {packets} packets",
             hint="packets are counted from 1, as in Wireshark",
         )
-    yield f"Packet {frame} is not a retransmission."
+    packet = reader.explanation()
+    if packet is not None:
+        yield from packet_explanation(frame, packet)
