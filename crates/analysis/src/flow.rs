@@ -12,8 +12,8 @@ use wire::tcp::Flags;
 
 pub use self::facts::Facts;
 pub use self::outcomes::{BlockOf, LossOf};
-pub use self::transfer::Transfer;
 use self::syn::{Syn, repeated_syn};
+pub use self::transfer::Transfer;
 use self::transfer::Transfers;
 pub use self::vantage::Vantage;
 use crate::assumptions::Assumptions;
