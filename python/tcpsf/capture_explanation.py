@@ -85,3 +85,75 @@ def explanation(row: Mapping[str, Any]) -> Iterator[str]:
 
 def _ms(seconds: float) -> str:
     return f"{text.plain(1000 * seconds, 1)} ms"
+
+
+NOT_ANALYSED = {
+    "unknown_link_type": "It has a link type that is not supported.",
+    "not_ip": "It has no IP packet.",
+    "other_protocols": "It has an IP packet of another protocol than TCP.",
+    "fragments": "It is a fragment of an IP packet, which is not analysed.",
+    "cut_short": "It was captured only in part, without a complete TCP header.",
+    "malformed": "Its lengths contradict each other.",
+}
+"""Reasons for which a packet is not analysed."""
+
+ROLES = {
+    "new": "Its data was sent for the first time.",
+    "retransmission": "Its data had been sent before.",
+    "reordered": "Its data had been sent before data that the capture has earlier: reordering.",
+    "keep_alive": "It is a keep-alive: the last byte again, with nothing outstanding (RFC 9293, "
+    "section 3.8.4).",
+    "window_probe": "It probes a closed window (RFC 9293, section 3.8.6.1).",
+}
+"""Roles of the data of a packet."""
+
+
+def packet_explanation(frame: int, found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the sentences about a packet that is no classified retransmission."""
+    if found["content"] != "tcp":
+        yield f"Packet {frame} is not analysed. {NOT_ANALYSED[found['content']]}"
+        return
+    flags = " ".join(found["flags"]) or "no flag"
+    where = "" if found["flow"] is None else f" of connection {found['flow']}"
+    yield (
+        f"Packet {frame}{where} is from {found['source']} to {found['destination']}: {flags}, sequence "
+        f"number {found['seq']}, {text.count(found['payload_bytes'], 'byte')} of payload."
+    )
+    if found["flow"] is None:
+        yield "It is the first packet of its connection so far."
+    yield from _connection_sentences(found)
+    if found["role"] is not None:
+        yield ROLES[found["role"]]
+        yield f"{text.count(found['flight_bytes'], 'byte')} of its sender were outstanding after it."
+    if found["ack"] is not None and found["window_bytes"] is not None:
+        yield from _ack_sentences(found)
+
+
+def _connection_sentences(found: Mapping[str, Any]) -> Iterator[str]:
+    flags = set(found["flags"])
+    if "RST" in flags:
+        yield "It resets the connection."
+    elif "SYN" in flags:
+        yield "It answers a SYN." if "ACK" in flags else "It opens a connection."
+    elif "FIN" in flags:
+        yield "It ends the data of its sender."
+
+
+def _ack_sentences(found: Mapping[str, Any]) -> Iterator[str]:
+    blocks = text.count(found["sack_blocks"], "SACK block")
+    if found["advances"]:
+        yield f"It acknowledges {text.count(found['acked_bytes'], 'byte')} for the first time."
+    elif found["duplicate"]:
+        yield "It is a duplicate acknowledgment (RFC 5681, section 2)."
+    elif found["updates_window"] and not found["payload_bytes"]:
+        yield "It only changes the window."
+    if found["unseen"]:
+        yield "It acknowledges data that the capture does not have."
+    if found["dsack"]:
+        yield f"It reports data that arrived twice (RFC 2883), with {blocks}."
+    elif found["sack_blocks"]:
+        yield f"It reports data that arrived out of order, with {blocks}."
+    if found["window_bytes"] == 0 and "RST" not in found["flags"]:
+        yield "It closes the window."
+    else:
+        yield f"Its window is {text.count(found['window_bytes'], 'byte')}."

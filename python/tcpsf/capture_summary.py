@@ -39,6 +39,15 @@ CAUSES = {
 VANTAGES = ("sender", "receiver", "middle", "unknown")
 """Positions of a capture with respect to the sender of a direction."""
 
+LIMITS = {
+    "idle": "idle_s",
+    "application": "application_limited_s",
+    "receive_window": "window_limited_s",
+    "congestion_window": "congestion_limited_s",
+    "recovery": "recovery_s",
+}
+"""Reasons for which a sender waited before new data, and their columns."""
+
 WORST = 10
 """Number of the longest episodes that a summary lists."""
 
@@ -54,6 +63,8 @@ class CaptureSummary:
         self._retransmitted_bytes = 0
         self._vantages: Counter[str] = Counter()
         self._closings: Counter[str] = Counter()
+        self._senders: Counter[str] = Counter()
+        self._limited_s: defaultdict[str, float] = defaultdict(float)
         self._lossy: set[int] = set()
         self._episodes: Counter[str] = Counter()
         self._spurious: Counter[str] = Counter()
@@ -85,6 +96,9 @@ class CaptureSummary:
         self._closings.update(opened["closing"])
         with_data = flows.filter(flows["data_packets"] > 0)
         self._vantages.update(with_data["vantage"])
+        self._senders.update(with_data["kind"])
+        for what, column in LIMITS.items():
+            self._limited_s[what] += float(with_data[column].sum())
         self._payload_bytes += int(with_data["payload_bytes"].sum())
         self._retransmitted_bytes += int(with_data["retransmitted_bytes"].sum())
 
@@ -115,6 +129,8 @@ class CaptureSummary:
             "connections": self._connections,
             "connections_with_loss": len(self._lossy),
             "closings": dict(sorted(self._closings.items())),
+            "senders": dict(sorted(self._senders.items())),
+            "waiting_s": {what: self._limited_s[what] for what in LIMITS},
             "vantages": {vantage: self._vantages[vantage] for vantage in VANTAGES},
             "payload_bytes": self._payload_bytes,
             "retransmitted_bytes": self._retransmitted_bytes,
@@ -202,7 +218,12 @@ def notes_of(data: Mapping[str, Any]) -> Iterator[str]:
             else f"{'in the' if vantage == 'middle' else 'at the'} {vantage} {text.plain(count, 0)}"
             for vantage, count in seen.items()
         )
-        yield f"Place of the capture, by directions with data: {where}"
+        how = "" if data["stated"]["vantage"] == "auto" else " (stated)"
+        yield f"Place of the capture{how}, by directions with data: {where}"
+    if data["senders"]:
+        how = "" if data["stated"]["sender"] == "auto" else " (stated)"
+        kinds = (f"{kind} {text.plain(count, 0)}" for kind, count in data["senders"].items())
+        yield f"Senders{how}, by directions with data: {', '.join(kinds)}"
 
 
 def _share(part: int, whole: int) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from tcpsf import _core
 from tcpsf.errors import TcpsfError
@@ -23,6 +23,19 @@ PACKETS_BETWEEN_CHECKS = 100_000
 
 STANDARD_INPUT = "-"
 """Name of standard input instead of a file."""
+
+
+Place: TypeAlias = Literal["auto", "sender", "receiver", "between"]
+"""Position of a capture with respect to the responder, which usually sends most of the data."""
+
+SenderRules: TypeAlias = Literal["auto", "linux", "rfc"]
+"""Rules of both senders: those of Linux from 4.20 on, or of the RFCs without RACK and probes."""
+
+PLACES = {"auto": None, "sender": "sender", "receiver": "receiver", "between": "middle"}
+"""Values of `Place`, and their names in the analysis."""
+
+SENDERS = {"auto": None, "linux": "linux", "rfc": "rfc"}
+"""Values of `SenderRules`, and their names in the analysis."""
 
 
 class CaptureTables(NamedTuple):
@@ -101,13 +114,30 @@ class CaptureResult:
 class CaptureReader:
     """A capture that is analysed in steps.
 
-    Raises `TcpsfError` if the file cannot be read or is not a capture.
+    ``vantage`` and ``sender`` state the position of the capture and the rules of the senders. With
+    ``auto`` they are inferred for each connection. ``explain`` is the number of a packet, from 1,
+    that `explanation` describes. Raises `TcpsfError` if the file cannot be read or is not a capture,
+    or for another word.
     """
 
-    def __init__(self, path: str | PathLike[str]) -> None:
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        *,
+        vantage: Place = "auto",
+        sender: SenderRules = "auto",
+        explain: int | None = None,
+    ) -> None:
         standard_input = str(path) == STANDARD_INPUT
+        self._path, self._vantage, self._sender = path, vantage, sender
+        stated = {
+            "vantage": _known("vantage", vantage, PLACES),
+            "sender": _known("sender", sender, SENDERS),
+        }
         try:
-            self._analysis = _core.CaptureAnalysis(None if standard_input else str(Path(path)))
+            self._analysis = _core.CaptureAnalysis(
+                None if standard_input else str(Path(path)), explain=explain, **stated
+            )
         except OSError as error:
             raise TcpsfError(
                 f"cannot read capture `{path}`: {(error.strerror or str(error)).lower()}",
@@ -118,6 +148,17 @@ class CaptureReader:
                 f"cannot read capture `{path}`: {error}",
                 hint="give a pcap or pcapng file, which may be compressed with gzip or zstd",
             ) from None
+
+    def again(self) -> CaptureReader:
+        """Return a reader of the same file from its beginning, with the same statements.
+
+        Raises `TcpsfError` for standard input, which can be read only once.
+        """
+        if str(self._path) == STANDARD_INPUT:
+            raise TcpsfError(
+                "cannot read standard input again", hint="write the capture to a file first"
+            )
+        return CaptureReader(self._path, vantage=self._vantage, sender=self._sender)
 
     def batches(self) -> Iterator[CaptureTables]:
         """Yield the rows of connections and episodes as they end."""
@@ -171,6 +212,10 @@ class CaptureReader:
             )
         )
 
+    def explanation(self) -> dict[str, Any] | None:
+        """Return facts about the packet ``explain``, once it has been read; ``None`` before."""
+        return self._analysis.explanation()
+
     def facts(self) -> CaptureFacts:
         """Return the facts about the part that has been read."""
         start_ns, duration_s = self._analysis.times or (None, 0.0)
@@ -182,15 +227,26 @@ class CaptureReader:
         )
 
 
-def analyze(path: str | PathLike[str]) -> CaptureResult:
+def _known(name: str, word: str, words: dict[str, str | None]) -> str | None:
+    """Return the name of a word in the analysis. Raises `TcpsfError` for another word."""
+    if word not in words:
+        listed = ", ".join(f"`{known}`" for known in words)
+        raise TcpsfError(f"{name} `{word}`: expected one of {listed}", hint="choose one of them")
+    return words[word]
+
+
+def analyze(
+    path: str | PathLike[str], *, vantage: Place = "auto", sender: SenderRules = "auto"
+) -> CaptureResult:
     """Analyse a capture: a pcap or pcapng file, possibly compressed, or `-` for standard input.
 
-    Returns all rows. A damaged file is read up to the damage, which `CaptureFacts.damage` states.
-    Raises `TcpsfError` if the file cannot be read or is not a capture.
+    ``vantage`` and ``sender`` state the position of the capture and the rules of the senders, in
+    place of what the packets show. Returns all rows. A damaged file is read up to the damage, which
+    `CaptureFacts.damage` states. Raises `TcpsfError` if the file cannot be read or is not a capture.
     """
     import polars as pl
 
-    reader = CaptureReader(path)
+    reader = CaptureReader(path, vantage=vantage, sender=sender)
     flows, episodes, retransmissions, transmissions, losses, transfers = zip(
         *reader.batches(), strict=True
     )

@@ -179,7 +179,7 @@ class TestSelection:
         reader, batches = read(web)
         for batch in batches:
             selection.add(batch)
-        drawn = second_pass(web, selection, reader.facts().start_ns)
+        drawn = second_pass(reader, selection)
         tables = analyze(web).tables
         data = tables.flows.filter(pl.col("unique_bytes") > 0)
         episodes = tables.episodes.join(data, on=["flow", "direction"], how="semi")
@@ -200,7 +200,7 @@ class TestSelection:
         for batch in batches:
             selection.add(batch)
         monkeypatch.setattr(drawn_flows, "MOST_PACKETS", 4 * 10)
-        drawn = second_pass(web, selection, reader.facts().start_ns)
+        drawn = second_pass(reader, selection)
         assert any(flow.left_out for flow in drawn)
         for flow in drawn:
             both = flow.data["packets"] + flow.reply["packets"]
@@ -217,7 +217,7 @@ class TestSelection:
             selection = FlowSelection([name])
             for batch in batches:
                 selection.add(batch)
-            (drawn,) = second_pass(web, selection, reader.facts().start_ns)
+            (drawn,) = second_pass(reader, selection)
             assert drawn.data["flow"] == row["flow"]
 
 
@@ -228,7 +228,7 @@ class TestSequence:
         selection = FlowSelection([0])
         for batch in batches:
             selection.add(batch)
-        (flow,) = second_pass(path, selection, reader.facts().start_ns)
+        (flow,) = second_pass(reader, selection)
         plot = sequence_plot.sequence_plot(flow, key="flow")
         curves = {curve.label: curve for curve in plot.panels[0].curves}
         segments = curves["segments"]

@@ -157,10 +157,28 @@ class TestCommand:
         frame = analyze(path).tables.retransmissions["frame"][0]
         text = tcpsf("analyze", path, "--explain", str(frame)).out
         assert "Cause: tail_loss_probe, confidence" in text
-        assert tcpsf("analyze", path, "--explain", "1").out == "Packet 1 is not a retransmission.\n"
+        first = tcpsf("analyze", path, "--explain", "1").out
+        assert "It opens a connection." in first
+        assert "It is the first packet of its connection so far." in first
+        answer = tcpsf("analyze", path, "--explain", "3").out
+        assert "SYN ACK" not in answer
+        assert "ACK" in answer
+        last = tcpsf("analyze", path, "--explain", str(frame + 1)).out
+        assert "for the first time." in last
         refused = tcpsf("analyze", path, "--explain", "999")
         assert refused.status == 2
         assert "packets are counted from 1" in refused.err
+
+    def test_stated_facts(self, tcpsf: Command, tmp_path: Path) -> None:
+        path = captured(tmp_path, sender=LINUX, profile="linux-6.18", size=1448, drops="1")
+        text = tcpsf("analyze", path, "--sender", "rfc", "--vantage", "receiver").out
+        assert "Place of the capture (stated), by directions with data: at the sender 1" in text
+        assert "Senders (stated), by directions with data: rfc 1" in text
+        assert causes(analyze(path, sender="rfc")) == ["timeout"]
+        data = json.loads(tcpsf("analyze", path, "--sender", "rfc", "--json").out)
+        assert data["captures"][0]["stated"] == {"vantage": "auto", "sender": "rfc"}
+        with pytest.raises(TcpsfError, match="expected one of `auto`"):
+            analyze(path, sender="bsd")  # type: ignore[arg-type]
 
     def test_compressed_and_cut(self, tcpsf: Command, tmp_path: Path) -> None:
         path = captured(tmp_path, sender=LINUX, profile="linux-6.18", size=14480, drops="0,1")
@@ -187,3 +205,22 @@ def test_other_files_are_refused(tcpsf: Command, tmp_path: Path) -> None:
 def _schema() -> Any:
     file = resources.files("tcpsf.report").joinpath("schema", "analyze.json")
     return json.loads(file.read_text(encoding="utf-8"))
+
+
+def waits(folder: Path, **parts: Any) -> dict[str, float]:
+    """What the sender of a run waited for, in seconds."""
+    path = captured(folder, **parts)
+    row = analyze(path).tables.flows.filter(direction="originator").row(0, named=True)
+    return {name: row[name] for name in row if name.endswith("_limited_s")} | {
+        "recovery_s": row["recovery_s"],
+        "idle_s": row["idle_s"],
+    }
+
+
+def test_what_a_sender_waits_for(tmp_path: Path) -> None:
+    slow_start = waits(tmp_path, sender=LINUX, profile="linux-6.18", size=144_800, drops="0")
+    assert slow_start["congestion_limited_s"] > 0.1
+    assert slow_start["window_limited_s"] == slow_start["recovery_s"] == 0.0
+    lossy = waits(tmp_path, sender=LINUX, profile="linux-6.18", size=1448, drops="1")
+    assert lossy["recovery_s"] > 0.2
+    assert lossy["congestion_limited_s"] == 0.0

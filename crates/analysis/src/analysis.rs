@@ -4,6 +4,8 @@ use std::io::Read;
 
 use units::Instant;
 
+use crate::assumptions::Assumptions;
+use crate::explanation::{ExplainedPacket, Explanation};
 use crate::flow::{BlockOf, Flow, LossOf, Transfer};
 use crate::packet::{Content, Other, decode};
 use crate::records::{Ending, Records};
@@ -89,6 +91,9 @@ pub struct Analysis<R> {
     found: Found,
     is_finished: bool,
     watch: Watch,
+    /// Packet that the caller asked about, and its explanation.
+    asked: Option<u64>,
+    explanation: Option<Explanation>,
 }
 
 impl<R: Read> Analysis<R> {
@@ -103,7 +108,26 @@ impl<R: Read> Analysis<R> {
             found: Found::default(),
             is_finished: false,
             watch: Watch::default(),
+            asked: None,
+            explanation: None,
         }
+    }
+
+    /// States facts about every connection, before the first packet.
+    #[must_use]
+    pub fn assuming(mut self, assumptions: Assumptions) -> Self {
+        self.table.assume(assumptions);
+        self
+    }
+
+    /// Asks for an explanation of the packet with this number, from 1.
+    pub fn explain(&mut self, frame: u64) {
+        self.asked = Some(frame);
+    }
+
+    /// Explanation of the packet that was asked for, once it has been read.
+    pub fn explanation(&self) -> Option<&Explanation> {
+        self.explanation.as_ref()
     }
 
     /// Keeps packets of chosen connections from now on.
@@ -128,14 +152,24 @@ impl<R: Read> Analysis<R> {
             match decode(&record) {
                 Content::Tcp(packet) => {
                     self.counts.tcp += 1;
-                    let flow = self.table.take(&packet).map(|flow| {
+                    let flow = self.table.take(&packet);
+                    if self.asked == Some(packet.frame) {
+                        let explained = ExplainedPacket::new(&packet, flow.as_deref());
+                        self.explanation = Some(Explanation::Tcp(Box::new(explained)));
+                    }
+                    let flow = flow.map(|flow| {
                         let number = flow.number;
                         self.found.collect(flow, false);
                         number
                     });
                     self.watch.take(&packet, flow);
                 }
-                Content::Other(other) => self.counts.add(other),
+                Content::Other(other) => {
+                    self.counts.add(other);
+                    if self.asked == Some(self.records.frames()) {
+                        self.explanation = Some(Explanation::Other(other));
+                    }
+                }
             }
         }
         self.collect_ended();

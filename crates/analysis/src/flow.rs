@@ -4,6 +4,7 @@ mod facts;
 mod outcomes;
 mod syn;
 mod transfer;
+mod vantage;
 
 use units::{Duration, Instant};
 use wire::SeqNum;
@@ -11,12 +12,14 @@ use wire::tcp::Flags;
 
 pub use self::facts::Facts;
 pub use self::outcomes::{BlockOf, LossOf};
-pub use self::transfer::Transfer;
 use self::syn::{Syn, repeated_syn};
+pub use self::transfer::Transfer;
 use self::transfer::Transfers;
+pub use self::vantage::Vantage;
+use crate::assumptions::Assumptions;
 use crate::kind::SenderKind;
 use crate::packet::{Endpoint, Packet};
-use crate::sender::{Ack, Cause, Data, Episode, Role, Sender};
+use crate::sender::{Ack, Cause, Data, Effect, Episode, Role, Sender, Waits};
 use crate::spread::Spread;
 
 /// How a connection ended in the capture.
@@ -48,48 +51,6 @@ impl Closing {
     }
 }
 
-/// Position of the capture with respect to a sender.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Vantage {
-    /// Unknown, because the capture has no handshake.
-    #[default]
-    Unknown,
-    /// At the sender.
-    Sender,
-    /// Between both ends.
-    Middle,
-    /// At the receiver.
-    Receiver,
-}
-
-impl Vantage {
-    /// All positions, in the order of their numbers.
-    pub const ALL: [Self; 4] = [Self::Unknown, Self::Sender, Self::Middle, Self::Receiver];
-
-    /// Name in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Unknown => "unknown",
-            Self::Sender => "sender",
-            Self::Middle => "middle",
-            Self::Receiver => "receiver",
-        }
-    }
-
-    /// Position of a capture, by the round-trip times from it to the sender (`lag`) and to the
-    /// receiver. An end answers within a tenth of the whole, or within a millisecond.
-    pub fn of(lag: Duration, rest: Duration) -> Self {
-        let near = |one: Duration, other: Duration| {
-            one <= Duration::from_millis(1) && one < other || one * 10 <= one + other
-        };
-        match (near(lag, rest), near(rest, lag)) {
-            (true, _) => Self::Sender,
-            (_, true) => Self::Receiver,
-            _ => Self::Middle,
-        }
-    }
-}
-
 /// One direction: its facts and its sender.
 #[derive(Debug)]
 pub struct Half {
@@ -101,18 +62,28 @@ pub struct Half {
     transfers: Transfers,
     /// Vantage point by the handshake.
     vantage: Vantage,
+    /// Vantage point that the caller has stated.
+    stated_vantage: Option<Vantage>,
+    has_stated_kind: bool,
     syn: Option<Syn>,
     fin: bool,
 }
 
 impl Half {
-    fn new(endpoint: Endpoint) -> Self {
+    fn new(endpoint: Endpoint, vantage: Option<Vantage>, kind: Option<SenderKind>) -> Self {
+        let mut sender = Sender::new();
+        if vantage == Some(Vantage::Sender) {
+            sender.state_no_lag();
+        }
+        sender.set_kind(kind.unwrap_or_default());
         Self {
             endpoint,
             facts: Facts::default(),
-            sender: Sender::new(),
+            sender,
             transfers: Transfers::default(),
             vantage: Vantage::Unknown,
+            stated_vantage: vantage,
+            has_stated_kind: kind.is_some(),
             syn: None,
             fin: false,
         }
@@ -122,12 +93,25 @@ impl Half {
     /// timestamps.
     pub fn vantage(&self) -> Vantage {
         let rest = self.round_trips();
+        if let Some(stated) = self.stated_vantage {
+            return stated;
+        }
         match self.vantage {
             Vantage::Unknown if self.sender.is_lag_known() && rest.count > 0 => {
                 Vantage::of(self.lag(), rest.min)
             }
             vantage => vantage,
         }
+    }
+
+    /// Outstanding bytes.
+    pub fn flight(&self) -> u64 {
+        self.sender.flight()
+    }
+
+    /// Sums of the times before new data, by what ended them.
+    pub fn waits(&self) -> &Waits {
+        self.sender.waits()
     }
 
     /// Kind of the sender.
@@ -173,17 +157,28 @@ pub struct Flow {
     pub closing: Closing,
     /// Direction of the first RST.
     pub reset_by: Option<usize>,
+    /// Direction of the first FIN.
+    pub first_fin: Option<usize>,
     /// Round-trip time from the capture to the responder and back: SYN to SYN-ACK.
     pub syn_rtt: Option<Duration>,
     /// Round-trip time from the capture to the originator and back: SYN-ACK to ACK.
     pub ack_rtt: Option<Duration>,
     /// Time at which the connection closed.
-    pub(crate) closed_at: Option<Instant>,
+    pub closed_at: Option<Instant>,
+    /// Role and effect of the last packet.
+    pub(crate) last: Taken,
+}
+
+/// Role of a packet's data, and effect of its acknowledgment.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Taken {
+    pub(crate) role: Option<Role>,
+    pub(crate) effect: Option<Effect>,
 }
 
 impl Flow {
     /// Begins a connection with its first packet, which is not taken yet.
-    pub(crate) fn new(number: u64, first: &Packet) -> Self {
+    pub(crate) fn new(number: u64, first: &Packet, assumptions: &Assumptions) -> Self {
         // A SYN-ACK comes from the end that did not open the connection. Without a SYN, the end
         // with the larger port is taken for the one that opened it.
         let reverse = if first.has(Flags::SYN) {
@@ -201,18 +196,28 @@ impl Flow {
             interface: first.interface,
             start: first.at,
             end: first.at,
-            halves: [Half::new(from), Half::new(to)],
+            halves: [(0, from), (1, to)].map(|(direction, end)| {
+                Half::new(end, assumptions.vantage_of(direction), assumptions.sender)
+            }),
             closing: Closing::Open,
             reset_by: None,
+            first_fin: None,
             syn_rtt: None,
             ack_rtt: None,
             closed_at: None,
+            last: Taken::default(),
         }
+    }
+
+    /// Direction of a packet: 0 from the end that opened the connection.
+    pub(crate) fn direction_of(&self, packet: &Packet) -> usize {
+        usize::from(packet.source != self.halves[0].endpoint)
     }
 
     /// Takes a packet. `is_tight` says that memory is short.
     pub(crate) fn take(&mut self, packet: &Packet, is_tight: bool) {
-        let direction = usize::from(packet.source != self.halves[0].endpoint);
+        let direction = self.direction_of(packet);
+        self.last = Taken::default();
         self.end = self.end.max(packet.at);
         self.halves[direction].facts.take(packet);
         if packet.has(Flags::SYN) {
@@ -251,6 +256,7 @@ impl Flow {
         let is_turn = answered_at > half.facts.last_data_at;
         half.transfers.on_data(packet, role, &half.sender, is_turn);
         half.facts.note_data(packet, role, half.sender.flight());
+        self.last.role = Some(role);
     }
 
     fn take_ack(&mut self, packet: &Packet, direction: usize, is_tight: bool) {
@@ -275,6 +281,7 @@ impl Flow {
         {
             self.halves[direction].sender.observe_lag(rtt);
         }
+        self.last.effect = Some(effect);
         self.halves[direction].facts.note_ack(packet, &effect, window);
         if effect.advances {
             self.halves[1 - direction].facts.end_initial_window();
@@ -311,7 +318,9 @@ impl Flow {
                     last_tsval: packet.timestamps.map(|timestamps| timestamps.val),
                     copies: 1,
                 });
-                half.sender.set_kind(SenderKind::of_syn(&packet.syn, packet.window));
+                if !half.has_stated_kind {
+                    half.sender.set_kind(SenderKind::of_syn(&packet.syn, packet.window));
+                }
                 if !half.sender.is_started() {
                     half.sender.start(after(packet.seq));
                 }
@@ -385,6 +394,7 @@ impl Flow {
     fn take_closing(&mut self, packet: &Packet, direction: usize) {
         if packet.has(Flags::FIN) {
             self.halves[direction].fin = true;
+            self.first_fin.get_or_insert(direction);
             if self.closing == Closing::Open {
                 self.closing = Closing::HalfClosed;
             }
@@ -408,7 +418,7 @@ impl Flow {
         if !packet.has(Flags::SYN) || packet.has(Flags::ACK) {
             return false;
         }
-        let direction = usize::from(packet.source != self.halves[0].endpoint);
+        let direction = self.direction_of(packet);
         match self.halves[direction].syn {
             Some(syn) => syn.seq != packet.seq && (direction == 0 || self.closed_at.is_some()),
             None => self.closed_at.is_some() || self.halves[direction].sender.is_started(),
@@ -453,13 +463,6 @@ impl Flow {
 /// Sequence number after a SYN.
 fn after(seq: SeqNum) -> SeqNum {
     SeqNum::new(seq.value().wrapping_add(1))
-}
-
-impl Role {
-    /// Whether the packet carries data for the first time.
-    pub(crate) fn is_original(self) -> bool {
-        matches!(self, Self::New | Self::Reordered)
-    }
 }
 
 #[cfg(test)]

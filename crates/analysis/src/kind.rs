@@ -31,12 +31,14 @@ pub enum SenderKind {
     Linux,
     /// Another system.
     Other,
+    /// Rules of the RFCs without RACK and tail loss probes, as the caller states.
+    Rfc,
 }
 
 impl SenderKind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 5] =
-        [Self::Unknown, Self::LinuxOld, Self::LinuxMiddle, Self::Linux, Self::Other];
+    pub const ALL: [Self; 6] =
+        [Self::Unknown, Self::LinuxOld, Self::LinuxMiddle, Self::Linux, Self::Other, Self::Rfc];
 
     /// Name in tables.
     pub const fn name(self) -> &'static str {
@@ -46,6 +48,7 @@ impl SenderKind {
             Self::LinuxMiddle => "linux-middle",
             Self::Linux => "linux",
             Self::Other => "other",
+            Self::Rfc => "rfc",
         }
     }
 
@@ -88,7 +91,7 @@ impl SenderKind {
     /// Tail loss probes.
     pub const fn tail_loss_probes(self) -> Has {
         match self {
-            Self::LinuxOld => Has::No,
+            Self::LinuxOld | Self::Rfc => Has::No,
             Self::Linux => Has::Yes,
             Self::Unknown | Self::LinuxMiddle | Self::Other => Has::Maybe,
         }

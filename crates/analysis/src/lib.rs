@@ -6,6 +6,8 @@
 //! the damage.
 
 mod analysis;
+mod assumptions;
+mod explanation;
 pub mod flow;
 mod input;
 mod kind;
@@ -19,12 +21,15 @@ mod testing;
 mod watch;
 
 pub use self::analysis::{Analysis, Counts, EpisodeOf, TransferOf};
+pub use self::assumptions::Assumptions;
+pub use self::explanation::{ExplainedPacket, Explanation};
 pub use self::flow::{BlockOf, Closing, Flow, Half, LossOf, Vantage};
 pub use self::input::decompressed;
 pub use self::kind::SenderKind;
 pub use self::records::{Ending, LinkType, MAX_RECORD, NotACapture, Record, Records};
 pub use self::sender::{
-    BLOCK, Block, Cause, Cell, Confidence, Count, Episode, Loss, Policing, Retransmission, Spurious,
+    BLOCK, Block, Cause, Cell, Confidence, Count, Effect, Episode, Loss, Policing, Retransmission,
+    Role, Spurious, Waits,
 };
 pub use self::spread::Spread;
 pub use self::table::{Limits, Unlisted};

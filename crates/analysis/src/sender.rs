@@ -16,6 +16,7 @@ mod outstanding;
 mod policer;
 mod record;
 mod timing;
+mod waits;
 
 use std::collections::VecDeque;
 
@@ -25,7 +26,8 @@ use wire::SeqNum;
 pub use self::cause::{Cause, Confidence, Spurious};
 use self::episode::Phase;
 pub use self::episode::{Episode, Retransmission};
-pub(crate) use self::event::{Ack, Data, Effect, Role};
+pub(crate) use self::event::{Ack, Data};
+pub use self::event::{Effect, Role};
 use self::originals::{Originals, Sizes};
 use self::outcome::Outcomes;
 pub use self::outcome::{BLOCK, Block, Cell, Count, Loss};
@@ -33,6 +35,7 @@ use self::outstanding::{Outstanding, Sent};
 pub use self::policer::Policing;
 use self::policer::{RoundTrips, policing};
 use self::timing::{Timing, Trigger, seq};
+pub use self::waits::Waits;
 use crate::kind::{Has, SenderKind};
 use crate::spread::Spread;
 
@@ -63,6 +66,7 @@ struct KnownLosses {
 
 /// Model of a sender.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(crate) struct Sender {
     kind: SenderKind,
     started: bool,
@@ -92,6 +96,12 @@ pub(crate) struct Sender {
     probe: Option<(u64, u64)>,
     /// Losses that the sender knew before the acknowledgment that ended the last recovery.
     known: KnownLosses,
+    /// Sums of the times before new data.
+    waits: Waits,
+    /// Whether the last data filled the receiver's window.
+    is_window_full: bool,
+    /// Whether the last acknowledgment with news had no data.
+    is_news_pure: bool,
     /// Whether the sender is in Linux's state `TCP_CA_Disorder`, or in a recovery.
     is_disordered: bool,
     /// End of a recovery in which nothing has been sent again; zero if there is none.
@@ -130,6 +140,9 @@ impl Sender {
             last_identification: 0,
             probe: None,
             known: KnownLosses::default(),
+            waits: Waits::default(),
+            is_window_full: false,
+            is_news_pure: false,
             is_disordered: false,
             silent_point: 0,
             first_tsval: None,
@@ -192,8 +205,17 @@ impl Sender {
 
     /// States the time between the capture and the sender, in both directions together.
     pub(crate) fn set_lag(&mut self, lag: Duration) {
+        if self.timing.is_lag_stated {
+            return;
+        }
         self.timing.lag = lag;
         self.timing.is_lag_known = true;
+    }
+
+    /// States that the capture is at the sender.
+    pub(crate) fn state_no_lag(&mut self) {
+        self.set_lag(Duration::ZERO);
+        self.timing.is_lag_stated = true;
     }
 
     pub(crate) fn is_lag_known(&self) -> bool {
@@ -297,6 +319,8 @@ impl Sender {
         };
         let trigger = self.timing.trigger_at(data.at);
         (self.timing.trigger, self.timing.sent_at) = (trigger, data.at);
+        let next = self.flight() + u64::from(self.mss());
+        self.is_window_full = next > u64::from(self.window);
         let limit = if is_tight { FEW_RANGES } else { MAX_RANGES };
         if self.outstanding.len() > limit
             && let Some(first) = self.outstanding.limit(limit)
@@ -328,6 +352,7 @@ impl Sender {
         {
             episode.forward_rto = true;
         }
+        self.note_wait(data.at, true);
         self.note_probe(data.at, start, end);
         self.timing.is_probe_armed = self.is_open();
         let payload = data.payload.min(COMMON_MSS);
@@ -371,6 +396,7 @@ impl Sender {
             self.originals.fill(data, (start, end), self.sizes(data));
             return Role::Reordered;
         }
+        self.note_wait(data.at, false);
         let end_of_old = end.min(self.nxt);
         self.retransmit(data, start, end_of_old);
         if end > self.nxt {

@@ -12,6 +12,7 @@ use units::hash::mix;
 use units::{Duration, Instant};
 use wire::tcp::Flags;
 
+use crate::assumptions::Assumptions;
 use crate::flow::Flow;
 use crate::packet::{Endpoint, Packet};
 
@@ -96,6 +97,7 @@ struct Turn {
 #[derive(Debug)]
 pub(crate) struct Table {
     limits: Limits,
+    assumptions: Assumptions,
     index: HashMap<Key, u32, Seeded>,
     slots: Vec<Option<Slot>>,
     free: Vec<u32>,
@@ -116,6 +118,7 @@ impl Table {
     pub(crate) fn new(limits: Limits) -> Self {
         Self {
             limits,
+            assumptions: Assumptions::default(),
             index: HashMap::with_hasher(Seeded::default()),
             slots: Vec::new(),
             free: Vec::new(),
@@ -129,6 +132,11 @@ impl Table {
             ended: Vec::new(),
             latest: None,
         }
+    }
+
+    /// States facts about the connections that follow.
+    pub(crate) fn assume(&mut self, assumptions: Assumptions) {
+        self.assumptions = assumptions;
     }
 
     /// Connections that have been removed since the last call.
@@ -209,7 +217,7 @@ impl Table {
     /// Makes a connection of a first packet.
     fn promote(&mut self, slot: u32, first: &Packet) -> Option<&mut Flow> {
         let place = self.slots.get_mut(slot as usize)?.as_mut()?;
-        let mut flow = Box::new(Flow::new(self.next_number, first));
+        let mut flow = Box::new(Flow::new(self.next_number, first, &self.assumptions));
         self.next_number += 1;
         flow.take(first, false);
         self.ranges += flow.ranges();

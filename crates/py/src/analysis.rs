@@ -1,13 +1,14 @@
 //! Analysis of a capture, driven in steps so that Python handles Ctrl-C in between.
 
 mod columns;
+mod explained;
 mod packets;
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use analysis::{Analysis, Ending, Limits, Records, decompressed};
+use analysis::{Analysis, Assumptions, Ending, Limits, Records, SenderKind, Vantage, decompressed};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -25,10 +26,23 @@ pub(crate) struct CaptureAnalysis {
 #[pymethods]
 impl CaptureAnalysis {
     /// Begins to read a file, or standard input if there is none. A file that cannot be read raises
-    /// an `OSError`, and one that is no capture a `ValueError`.
+    /// an `OSError`, and one that is no capture a `ValueError`. `vantage` and `sender` are stated
+    /// by the caller; `None` for what the analysis infers. `explain` is the number of a packet.
     #[new]
-    #[pyo3(signature = (path = None))]
-    fn new(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Self> {
+    #[pyo3(signature = (path = None, *, vantage = None, sender = None, explain = None))]
+    fn new(
+        py: Python<'_>,
+        path: Option<PathBuf>,
+        vantage: Option<&str>,
+        sender: Option<&str>,
+        explain: Option<u64>,
+    ) -> PyResult<Self> {
+        let assumptions = Assumptions {
+            vantage: vantage.map(|name| named(&Vantage::ALL, Vantage::name, name)).transpose()?,
+            sender: sender
+                .map(|name| named(&SenderKind::ALL, SenderKind::name, name))
+                .transpose()?,
+        };
         let records = py.detach(|| -> Result<_, Refusal> {
             let source = match path {
                 Some(path) => decompressed(File::open(path)?)?,
@@ -40,7 +54,11 @@ impl CaptureAnalysis {
             Refusal::System(error) => system_error(&error),
             Refusal::Format(text) => PyValueError::new_err(text),
         })?;
-        Ok(Self { analysis: Analysis::new(records, Limits::default()) })
+        let mut analysis = Analysis::new(records, Limits::default()).assuming(assumptions);
+        if let Some(frame) = explain {
+            analysis.explain(frame);
+        }
+        Ok(Self { analysis })
     }
 
     /// Keeps the packets of chosen connections from now on, at most `limit` of each.
@@ -118,6 +136,12 @@ impl CaptureAnalysis {
         Ok(found)
     }
 
+    /// Description of the packet that was asked for; `None` before it has been read.
+    fn explanation<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let start = self.analysis.counts().first_at.unwrap_or_default();
+        self.analysis.explanation().map(|found| explained::dict(py, found, start)).transpose()
+    }
+
     /// Connections that have ended since the last call, a row for each direction.
     fn take_flows(&mut self) -> PyResult<Table> {
         let start = self.analysis.counts().first_at.unwrap_or_default();
@@ -155,6 +179,12 @@ impl CaptureAnalysis {
         let losses: Vec<_> = losses.into_iter().map(|of| LossRow { of, start }).collect();
         Ok((Table::new(CountRow::columns(&counts))?, Table::new(LossRow::columns(&losses))?))
     }
+}
+
+/// Value with a name.
+fn named<T: Copy>(all: &[T], name_of: fn(T) -> &'static str, name: &str) -> PyResult<T> {
+    let found = all.iter().copied().find(|value| name_of(*value) == name);
+    found.ok_or_else(|| PyValueError::new_err(format!("unknown name `{name}`")))
 }
 
 /// Reason for which a source is not analysed.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tcpsf.captures import (
@@ -207,14 +206,14 @@ class FlowPackets:
         return list(selection.drawn(self._reader.watched(), *rows))
 
 
-def second_pass(file: Path, selection: FlowSelection, start_ns: int | None) -> list[DrawnFlow]:
-    """Read a capture again, and return the selected connections with their packets."""
-    chosen = selection.chosen(start_ns or 0)
+def second_pass(reader: CaptureReader, selection: FlowSelection) -> list[DrawnFlow]:
+    """Read a capture again that was read completely, and return the selected connections."""
+    chosen = selection.chosen(reader.facts().start_ns or 0)
     if not chosen:
         return []
-    reader = CaptureReader(file)
-    packets = FlowPackets(reader, chosen, connections=len(chosen))
-    for batch in reader.batches():
+    again = reader.again()
+    packets = FlowPackets(again, chosen, connections=len(chosen))
+    for batch in again.batches():
         packets.add(batch)
     return packets.drawn(selection)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from tcpsf import __version__
-from tcpsf.capture_explanation import explanation
+from tcpsf.capture_explanation import explanation, packet_explanation
 from tcpsf.capture_report.drawn_flows import FlowName
 from tcpsf.capture_summary import CaptureSummary, summary_lines
-from tcpsf.captures import STANDARD_INPUT, CaptureReader, CaptureTables
+from tcpsf.captures import STANDARD_INPUT, CaptureReader, CaptureTables, Place, SenderRules
 from tcpsf.cli.capture_files import CaptureFiles, capture_files
 from tcpsf.cli.file_checks import writing
 from tcpsf.cli.output import MARK, print_result, put_json, results_folder
@@ -28,6 +28,8 @@ def command(
     report: Path | None,
     flows: Sequence[FlowName],
     sizes: Path | None,
+    vantage: Place,
+    sender: SenderRules,
     out: Path | None,
     json: bool,
     force: bool,
@@ -35,7 +37,7 @@ def command(
     """Analyse each file, and print the summaries or the explanation."""
     _check(files, frame, report, sizes)
     if frame is not None:
-        print_result("\n".join(_explained(files[0], frame)))
+        print_result("\n".join(_explained(files[0], frame, vantage, sender)))
         return
     with contextlib.ExitStack() as stack:
         folder = None
@@ -45,7 +47,7 @@ def command(
             capture_files(report, sizes, files=files, flows=flows, replace=force)
         )
         captures = [
-            {"file": str(file), **_analysed(file, number, folder, page)}
+            {"file": str(file), **_analysed(file, number, folder, page, vantage, sender)}
             for number, file in enumerate(files)
         ]
         page.write(captures)
@@ -79,17 +81,25 @@ def _check(
         raise TcpsfError("standard input `-` is given twice", hint="give it once")
 
 
-def _analysed(file: Path, number: int, folder: Path | None, page: CaptureFiles) -> dict[str, Any]:
+def _analysed(
+    file: Path,
+    number: int,
+    folder: Path | None,
+    page: CaptureFiles,
+    vantage: Place,
+    sender: SenderRules,
+) -> dict[str, Any]:
     """Analyse one capture, and write its rows below ``folder``."""
     summary = CaptureSummary()
-    reader = CaptureReader(file)
+    reader = CaptureReader(file, vantage=vantage, sender=sender)
     page.begin(reader, summary)
     for part, batch in enumerate(reader.batches()):
         summary.add(batch)
         page.add(batch)
         if folder is not None:
             _write(folder, batch, number, part)
-    return summary.to_dict(reader.facts())
+    stated = {"vantage": vantage, "sender": sender}
+    return {"stated": stated, **summary.to_dict(reader.facts())}
 
 
 def _write(folder: Path, batch: CaptureTables, number: int, part: int) -> None:
@@ -117,9 +127,9 @@ def _join(folder: Path) -> None:
                 part.unlink()
 
 
-def _explained(file: Path, frame: int) -> Iterator[str]:
+def _explained(file: Path, frame: int, vantage: Place, sender: SenderRules) -> Iterator[str]:
     """Yield the explanation of one packet."""
-    reader = CaptureReader(file)
+    reader = CaptureReader(file, vantage=vantage, sender=sender, explain=frame)
     for batch in reader.batches():
         found = batch.retransmissions.filter(frame=frame)
         if not found.is_empty():
@@ -131,4 +141,6 @@ def _explained(file: Path, frame: int) -> Iterator[str]:
             f"`--explain {frame}`: the capture has {packets} packets",
             hint="packets are counted from 1, as in Wireshark",
         )
-    yield f"Packet {frame} is not a retransmission."
+    packet = reader.explanation()
+    if packet is not None:
+        yield from packet_explanation(frame, packet)

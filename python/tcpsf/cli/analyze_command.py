@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
+from tcpsf.captures import PLACES, SENDERS
 from tcpsf.cli.options import FOLDER, Command, as_json, force, out, page
-from tcpsf.cli.quantities import ConnectionName, Count
+from tcpsf.cli.quantities import ConnectionName, Count, OneOf
 
 
 @click.command(cls=Command)
@@ -17,7 +18,21 @@ from tcpsf.cli.quantities import ConnectionName, Count
     "frame",
     type=Count(least=1, most=2**63 - 1),
     metavar="N",
-    help="Print why the retransmission with this packet number was classified as it was.",
+    help="Print what the packet with this number was, and why a retransmission was made.",
+)
+@click.option(
+    "--vantage",
+    type=OneOf(list(PLACES)),
+    default="auto",
+    show_default=True,
+    help="Position of the capture with respect to the end that accepts connections.",
+)
+@click.option(
+    "--sender",
+    type=OneOf(list(SENDERS)),
+    default="auto",
+    show_default=True,
+    help="Rules of the senders: those of Linux from 4.20 on, or of the RFCs without RACK.",
 )
 @page("Write a page with the costs, completion times, flow lengths and time-sequence plots.")
 @click.option(

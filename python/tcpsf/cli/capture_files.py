@@ -42,12 +42,12 @@ class CaptureFiles:
         self._figures = CaptureFigures()
         self._selection = FlowSelection(flows)
         self._piped = str(files[0]) == STANDARD_INPUT
-        self._summary: CaptureSummary | None = None
+        self._read: tuple[CaptureReader, CaptureSummary] | None = None
         self._packets: FlowPackets | None = None
 
     def begin(self, reader: CaptureReader, summary: CaptureSummary) -> None:
         """Prepare to read a capture. Of standard input, packets are kept at once."""
-        self._summary = summary
+        self._read = reader, summary
         if self._report[0] is not None and self._piped and self._names:
             chosen = chosen_by_ends(self._names)
             self._packets = FlowPackets(reader, chosen, connections=MOST_FLOWS)
@@ -64,23 +64,25 @@ class CaptureFiles:
 
     def write(self, captures: Sequence[Mapping[str, Any]]) -> None:
         """Write the files that were asked for; ``captures`` are the summaries as plain data."""
-        put(*self._report, content=lambda: self._page(captures[0]))
+        if self._read is not None:
+            reader, summary = self._read
+            put(*self._report, content=lambda: self._page(captures[0], reader, summary))
         put(*self._sizes, content=self._size_file)
 
-    def _page(self, data: Mapping[str, Any]) -> str:
+    def _page(self, data: Mapping[str, Any], reader: CaptureReader, summary: CaptureSummary) -> str:
         self._selection.check(connections=data["connections"])
         return capture_page(
             "standard input" if self._piped else Path(data["file"]).name,
             data,
             self._figures,
-            self._drawn(data["start_ns"]),
-            laws=() if self._summary is None else self._summary.laws(),
+            self._drawn(reader),
+            laws=summary.laws(),
             flow_notes=list(self._notes()),
         )
 
-    def _drawn(self, start_ns: int | None) -> list[DrawnFlow]:
+    def _drawn(self, reader: CaptureReader) -> list[DrawnFlow]:
         if not self._piped:
-            return second_pass(self._files[0], self._selection, start_ns)
+            return second_pass(reader, self._selection)
         return [] if self._packets is None else self._packets.drawn(self._selection)
 
     def _notes(self) -> Iterator[str]:

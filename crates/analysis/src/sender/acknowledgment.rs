@@ -43,15 +43,19 @@ impl Sender {
         let position = self.position(ack.number);
         let latest = self.pending.back().map_or(self.una, |last| self.position(last.number));
         let outstanding = position < self.nxt;
+        let before = self.pending.back().map_or(self.window, |last| last.window);
         Effect {
             duplicate: self.started
                 && ack.is_pure
                 && position == latest
                 && outstanding
-                && ack.window == self.pending.back().map_or(self.window, |last| last.window),
+                && ack.window == before,
             dsack: is_dsack(ack),
             unseen: self.started && position > self.nxt,
             advances: self.started && position > latest,
+            acked: if self.started { position.saturating_sub(latest) } else { 0 },
+            window: ack.window,
+            updates_window: ack.window != before,
         }
     }
 
@@ -150,7 +154,7 @@ impl Sender {
             self.window = ack.window;
         }
         self.take_sack(ack, position, &mut delivered);
-        self.note_news(advanced, duplicate, &delivered, now);
+        self.note_news(advanced, duplicate, &delivered, ack.is_pure, now);
         self.measure(ack, &delivered, now);
         self.advance_episode(known, advanced, eifel, tsecr, &delivered, now);
         self.originals.acknowledge(self.una, self.nxt);
@@ -200,7 +204,14 @@ impl Sender {
         self.originals.refute(refuted);
     }
 
-    fn note_news(&mut self, advanced: bool, duplicate: bool, delivered: &Delivered, now: Instant) {
+    fn note_news(
+        &mut self,
+        advanced: bool,
+        duplicate: bool,
+        delivered: &Delivered,
+        is_pure: bool,
+        now: Instant,
+    ) {
         if advanced {
             self.duplicates = 0;
             (self.third_duplicate_at, self.forward_at) = (None, None);
@@ -216,6 +227,7 @@ impl Sender {
         }
         if advanced || duplicate || delivered.bytes > 0 {
             self.timing.news_at = now;
+            self.is_news_pure = is_pure;
         }
         if delivered.early.is_empty()
             && let Some(at) = delivered.newest_at

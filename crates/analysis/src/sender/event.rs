@@ -37,7 +37,7 @@ pub(crate) struct Ack {
 
 /// Role of a packet with data in the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub enum Role {
     /// New data.
     New,
     /// Data that was sent again.
@@ -53,13 +53,41 @@ pub(crate) enum Role {
 /// Effect of an acknowledgment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, counted one by one")]
-pub(crate) struct Effect {
+pub struct Effect {
     /// Whether it is a duplicate (RFC 5681 §2).
-    pub(crate) duplicate: bool,
+    pub duplicate: bool,
     /// Whether it reports data that arrived twice (RFC 2883).
-    pub(crate) dsack: bool,
+    pub dsack: bool,
     /// Whether it acknowledges data that the capture does not have.
-    pub(crate) unseen: bool,
+    pub unseen: bool,
     /// Whether it acknowledges data for the first time.
-    pub(crate) advances: bool,
+    pub advances: bool,
+    /// Bytes that it acknowledges for the first time.
+    pub acked: u64,
+    /// Window in bytes.
+    pub window: u32,
+    /// Whether the window differs from that of the acknowledgment before.
+    pub updates_window: bool,
+}
+
+impl Role {
+    /// All roles, in the order of their numbers.
+    pub const ALL: [Self; 5] =
+        [Self::New, Self::Retransmission, Self::Reordered, Self::KeepAlive, Self::WindowProbe];
+
+    /// Name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Retransmission => "retransmission",
+            Self::Reordered => "reordered",
+            Self::KeepAlive => "keep_alive",
+            Self::WindowProbe => "window_probe",
+        }
+    }
+
+    /// Whether the packet carries data for the first time.
+    pub(crate) fn is_original(self) -> bool {
+        matches!(self, Self::New | Self::Reordered)
+    }
 }

@@ -45,6 +45,8 @@ pub(crate) struct Timing {
     pub(crate) lag: Duration,
     /// Whether the handshake or a timestamp has measured the lag.
     pub(crate) is_lag_known: bool,
+    /// Whether the caller has stated that there is none.
+    pub(crate) is_lag_stated: bool,
     /// Latest measurements of the lag.
     lags: [Duration; LAGS],
     /// Latest acknowledgment with news.
@@ -65,6 +67,7 @@ impl Timing {
             rtt: LinuxRtt::new(&LinuxRtoConfig::HZ_1000),
             lag: Duration::ZERO,
             is_lag_known: false,
+            is_lag_stated: false,
             lags: [Duration::from_secs(3600); LAGS],
             news_at: Instant::ZERO,
             advance_at: Instant::ZERO,
@@ -82,6 +85,9 @@ impl Timing {
     /// Takes a measurement of the lag, and takes the minimum of the last ones: some contain a time
     /// for which the sender had nothing to send.
     pub(crate) fn observe_lag(&mut self, measured: Duration) {
+        if self.is_lag_stated {
+            return;
+        }
         self.lags.rotate_right(1);
         self.lags[0] = measured;
         self.lag = self.lags.into_iter().min().unwrap_or(measured);

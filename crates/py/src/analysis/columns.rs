@@ -70,6 +70,7 @@ impl<'a> FlowRow<'a> {
                 "closing",
                 named(rows, &Closing::ALL.map(Closing::name), |row| row.flow.closing.name()),
             ),
+            ("first_fin", u32s(rows, |row| u32::from(row.flow.first_fin == Some(row.direction)))),
             ("reset", u32s(rows, |row| u32::from(row.flow.reset_by == Some(row.direction)))),
             (
                 "vantage",
@@ -155,6 +156,18 @@ impl<'a> FlowRow<'a> {
                 }),
             ),
             ("idle_max_s", f64s(rows, |row| seconds(row.half.facts.idle_max))),
+            ("idle_s", f64s(rows, |row| seconds(row.half.waits().idle))),
+            ("idle_restarts", u64s(rows, |row| row.half.waits().restarts)),
+            ("application_limited_s", f64s(rows, |row| seconds(row.half.waits().application))),
+            ("window_limited_s", f64s(rows, |row| seconds(row.half.waits().window))),
+            ("congestion_limited_s", f64s(rows, |row| seconds(row.half.waits().congestion))),
+            ("recovery_s", f64s(rows, |row| seconds(row.half.waits().recovery))),
+            (
+                "closed_s",
+                optional_f64s(rows, |row| {
+                    row.flow.closed_at.map(|at| seconds(at.since(row.start)))
+                }),
+            ),
         ]
     }
 }
