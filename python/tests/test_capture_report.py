@@ -98,6 +98,11 @@ class TestPage:
         assert tcpsf("analyze", web, "--report", one, "--flow", "3").status == 0
         assert report(web, other, flows=[3]) == other
         assert one.read_bytes() == other.read_bytes()
+        words = ["--vantage", "sender", "--sender", "rfc", "--force"]
+        assert tcpsf("analyze", web, "--report", one, *words).status == 0
+        report(web, other, vantage="sender", sender="rfc")
+        assert one.read_bytes() == other.read_bytes()
+        assert "sent again: RACK" not in one.read_text(encoding="utf-8")
         with pytest.raises(TcpsfError, match="no such connection"):
             report(web, other, flows=[999_999])
         with pytest.raises(TcpsfError, match="only once"):

@@ -41,7 +41,8 @@ def report(
         summary.add(batch)
         figures.add(batch)
         selection.add(batch)
-    data = summary.to_dict(reader.facts())
+    stated = {"vantage": vantage, "sender": sender}
+    data = {"stated": stated, **summary.to_dict(reader.facts())}
     selection.check(connections=data["connections"])
     drawn = second_pass(reader, selection)
     path = Path(target)
