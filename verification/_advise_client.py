@@ -3,13 +3,15 @@
     python _advise_client.py SETTINGS
 
 It runs behind `tcpsf link`. SETTINGS is a JSON file with these keys: `address`, that of the server;
-`files`, the names of files; `requests`, their number; `rate`, requests per second; `seed`; and `out`,
-a file for the times in seconds from the request to the last byte, with ``null`` for a failure.
+`files`, the names of files; `requests`, their number; `responses`, the number of requests on each
+connection; `rate`, requests per second; `seed`; and `out`, a file for the times in seconds from the
+request to the last byte, with ``null`` for a connection that failed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import random
 import sys
@@ -17,22 +19,27 @@ import time
 from pathlib import Path
 
 TIMEOUT_S = 60.0
+PAUSE_S = 0.05
+"""Time in seconds between a response and the next request on the same connection."""
 
 
-async def fetch(address: str, file: str) -> float:
-    """Fetch a file on a connection of its own, and return the time of the response in seconds."""
+async def fetch(address: str, files: list[str], times: list[float | None]) -> None:
+    """Fetch files one after the other on one connection, and append the times of the responses."""
     reader, writer = await asyncio.open_connection(address, 80)
     try:
-        writer.write(f"GET /{file} HTTP/1.0\r\n\r\n".encode())
-        begin = time.monotonic()
-        head = await reader.readuntil(b"\r\n\r\n")
-        length = next(
-            int(line.split(b":")[1])
-            for line in head.splitlines()
-            if line.lower().startswith(b"content-length")
-        )
-        await reader.readexactly(length)
-        return time.monotonic() - begin
+        for number, file in enumerate(files):
+            if number:
+                await asyncio.sleep(PAUSE_S)
+            writer.write(f"GET /{file} HTTP/1.1\r\nHost: server\r\n\r\n".encode())
+            begin = time.monotonic()
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = next(
+                int(line.split(b":")[1])
+                for line in head.splitlines()
+                if line.lower().startswith(b"content-length")
+            )
+            await reader.readexactly(length)
+            times.append(time.monotonic() - begin)
     finally:
         writer.close()
 
@@ -42,16 +49,18 @@ async def main() -> None:
     settings = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     draw = random.Random(settings["seed"])  # noqa: S311 (no secret)
     begin, tasks, at_s = time.monotonic(), [], 0.0
-    for number in range(settings["requests"]):
+    times: list[float | None] = []
+    together = settings["responses"]
+    names = itertools.cycle(settings["files"])
+    for _ in range(settings["requests"] // together):
         # Poisson arrivals.
-        at_s += draw.expovariate(settings["rate"])
+        at_s += draw.expovariate(settings["rate"] / together)
         await asyncio.sleep(max(0.0, begin + at_s - time.monotonic()))
-        file = settings["files"][number % len(settings["files"])]
-        tasks.append(
-            asyncio.create_task(asyncio.wait_for(fetch(settings["address"], file), TIMEOUT_S))
-        )
+        files = list(itertools.islice(names, together))
+        one = asyncio.wait_for(fetch(settings["address"], files, times), TIMEOUT_S)
+        tasks.append(asyncio.create_task(one))
     found = await asyncio.gather(*tasks, return_exceptions=True)
-    times = [None if isinstance(each, BaseException) else each for each in found]
+    times += [None for each in found if isinstance(each, BaseException)]
     Path(settings["out"]).write_text(json.dumps(times), encoding="utf-8")
 
 

@@ -62,12 +62,14 @@ class LiveSetup:
     remedy: str
     sender: str
     """Sender with the remedy."""
+    responses: int = 1
+    """Responses on each connection."""
 
     def __str__(self) -> str:
         law = self.loss[0].removeprefix("--down-loss").strip("-") or "packet"
         return (
-            f"loss {law} {self.loss[1]}, {self.reply_bytes} bytes, RTT {self.rtt_ms:g} ms, "
-            f"{self.remedy}"
+            f"loss {law} {self.loss[1]}, {self.responses} × {self.reply_bytes} bytes, "
+            f"RTT {self.rtt_ms:g} ms, {self.remedy}"
         )
 
 
@@ -79,10 +81,10 @@ SETUPS: Final = (
     LiveSetup(PACKET, 1_100, 20, "dup-tail", "linux / dup-tail"),
     LiveSetup(PACKET, 1_100, 100, "rto-min(ms=20)", "linux / rto-min(ms=20)"),
     LiveSetup(PACKET, 5_000, 40, "tail(n=4)", "linux / tail(n=4)"),
-    LiveSetup(PACKET, 14_000, 100, "dup-tail", "linux / dup-tail"),
+    LiveSetup(PACKET, 14_000, 100, "dup-tail", "linux / dup-tail", 5),
     LiveSetup(PACKET, 60_000, 40, "iw=20", "linux / full / iw=20"),
     LiveSetup(BYTE, 1_100, 20, "tail(n=4)", "linux / tail(n=4)"),
-    LiveSetup(BYTE, 4_000, 60, "tiny-tail", "linux / tiny-tail"),
+    LiveSetup(BYTE, 4_000, 60, "tiny-tail", "linux / tiny-tail", 5),
     LiveSetup(BYTE, 14_000, 40, "fs", "linux / fs(n=40, min=11)"),
     LiveSetup(BURST, 4_000, 40, "dup-tail(delay=10ms)", "linux / dup-tail(delay=10ms)"),
     LiveSetup(BURST, 14_000, 100, "rto-min(ms=20)", "linux / rto-min(ms=20)"),
@@ -129,7 +131,12 @@ def measure(
     out, settings = folder / "times.json", folder / "client.json"
     with real_time(), server(files, sender) as address:
         wanted = {"address": address, "files": [f"{share:g}" for share in SHARES], "seed": seed}
-        wanted |= {"requests": options.requests, "rate": options.rate, "out": str(out)}
+        wanted |= {
+            "responses": setup.responses,
+            "requests": options.requests,
+            "rate": options.rate,
+            "out": str(out),
+        }
         settings.write_text(json.dumps(wanted), encoding="utf-8")
         link = [sys.executable, "-m", "tcpsf", "link", "-q", "--delay", f"{setup.rtt_ms / 2}ms"]
         link += [*setup.loss, "--seed", str(seed), "--no-offload", "--force"]

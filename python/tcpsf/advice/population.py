@@ -105,21 +105,7 @@ def population(
             f"least {FEWEST} are needed",
             hint="capture for a longer time, from before the first connection",
         )
-    transfers = kept.select(
-        "flow",
-        "bytes",
-        "segments",
-        pl.max_horizontal(pl.col("first_segments"), pl.lit(initial)).alias("window"),
-        "rtt_s",
-        _interval_s(_packets_for_data(flows)),
-        "completion_s",
-        "kind",
-        "sack",
-        "timestamps",
-        "mss",
-        (pl.col("retransmitted_packets") > 0).alias("lossy"),
-        pl.lit(1.0).alias("loss_factor"),
-    )
+    transfers = _columns(kept, initial, _packets_for_data(flows))
     return Population(
         direction=chosen,
         port=port,
@@ -129,6 +115,30 @@ def population(
         tail_probes=_has_probes(events, found.tables.episodes.filter(direction=chosen)),
         rto_min_s=_rto_min_s(events),
         lost_time_s=lost_time_s,
+    )
+
+
+def _columns(rows: pl.DataFrame, initial: int, packets: float) -> pl.DataFrame:
+    """Return the columns of the transfers, with the initial window in segments.
+
+    One of ``packets`` packets has data.
+    """
+    import polars as pl
+
+    return rows.select(
+        "flow",
+        "bytes",
+        "segments",
+        pl.max_horizontal(pl.col("first_segments"), pl.lit(initial)).alias("window"),
+        "rtt_s",
+        _interval_s(packets),
+        "completion_s",
+        "kind",
+        "sack",
+        "timestamps",
+        "mss",
+        (pl.col("retransmitted_packets") > 0).alias("lossy"),
+        pl.lit(1.0).alias("loss_factor"),
     )
 
 
