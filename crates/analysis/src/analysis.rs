@@ -4,9 +4,8 @@ use std::io::Read;
 
 use units::Instant;
 
-use crate::assumptions::Assumptions;
 use crate::explanation::{ExplainedPacket, Explanation};
-use crate::flow::Flow;
+use crate::flow::{Assumptions, Flow};
 use crate::packet::{Content, Other, decode};
 use crate::records::{Ending, Records};
 use crate::sender::Episode;

@@ -6,7 +6,6 @@
 //! the damage.
 
 mod analysis;
-mod assumptions;
 mod explanation;
 pub mod flow;
 mod input;
@@ -20,9 +19,9 @@ mod table;
 mod testing;
 
 pub use self::analysis::{Analysis, Counts, EpisodeOf};
-pub use self::assumptions::Assumptions;
+
 pub use self::explanation::{ExplainedPacket, Explanation};
-pub use self::flow::{Closing, Flow, Half, Vantage};
+pub use self::flow::{Assumptions, Closing, Flow, Half, Vantage};
 pub use self::input::decompressed;
 pub use self::kind::SenderKind;
 pub use self::records::{Ending, LinkType, MAX_RECORD, NotACapture, Record, Records};
