@@ -167,6 +167,17 @@ def write(path: Path, written: Iterable[Frame]) -> None:
     path.write_bytes(b"".join(blocks))
 
 
+def write_pcap(path: Path, written: Iterable[Frame]) -> None:
+    """Write packets to a pcap file of microseconds and Ethernet, which old programs read."""
+    records = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)]
+    for frame in written:
+        data = bytes(12) + b"\x08\x00" + frame.data
+        length = int.from_bytes(frame.data[2:4], "big") + 14
+        seconds, rest_ns = divmod(frame.time_ns, 10**9)
+        records.append(struct.pack("<IIII", seconds, rest_ns // 1000, len(data), length) + data)
+    path.write_bytes(b"".join(records))
+
+
 def _block(kind: int, body: bytes) -> bytes:
     size = len(body) + 12
     return struct.pack("<II", kind, size) + body + struct.pack("<I", size)

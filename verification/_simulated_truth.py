@@ -37,6 +37,18 @@ class _Sender:
     recover: int | None = None
     """Acknowledgment that ends this recovery."""
 
+    responses: list[int] = field(default_factory=list)
+    """Times at which fast recoveries begin, with or without a retransmission at once."""
+
+    def begin(self, before_ns: int) -> None:
+        """Begin the recoveries of earlier times."""
+        while self.responses and self.responses[0] < before_ns:
+            self.responses.pop(0)
+            # A fast recovery may follow a timeout before the recovery from it has ended.
+            if self.recover is None:
+                self.repaired.clear()
+            self.recover = self.end
+
     def sent(self, end: int) -> None:
         """Note data that ends at a sequence number."""
         if self.end is None or is_before(self.end, end):
@@ -62,6 +74,9 @@ def causes(
         (row["flow"], round(row["time_s"] * 1e9))
         for row in recoveries.filter(cause="loss-probe").to_dicts()
     }
+    recovered: defaultdict[int, list[int]] = defaultdict(list)
+    for row in recoveries.filter(cause="fast-retransmit").sort("time_s").to_dicts():
+        recovered[row["flow"]].append(round(row["time_s"] * 1e9))
     senders: defaultdict[tuple[tuple[int, int], str], _Sender] = defaultdict(_Sender)
     flows: dict[tuple[int, int], int] = {}
     found: dict[Key, str] = {}
@@ -70,6 +85,9 @@ def causes(
         for comment in frame.comments:
             if introduced := re.match(r"Flow (\d+) ", comment):
                 flows[frame.flow] = int(introduced[1])
+                senders[frame.flow, server].responses = recovered[flows[frame.flow]]
+        # The acknowledgment that begins a recovery may end another one.
+        sender.begin(frame.time_ns if frame.inbound else frame.time_ns + 1)
         if frame.inbound:
             sender.acknowledged(int.from_bytes(frame.data[28:32], "big"), frame.time_ns)
             continue
@@ -104,10 +122,8 @@ def _of_data(
     if reason.startswith("Copy"):
         return "copy"
     was_repaired = seq in sender.repaired
-    if reason.startswith(("Retransmission timeout", "Fast retransmit")):
-        # A fast recovery may follow a timeout before the recovery from it has ended.
-        if sender.recover is None or reason.startswith("Retransmission timeout"):
-            sender.repaired.clear()
+    if reason.startswith("Retransmission timeout"):
+        sender.repaired.clear()
         sender.recover = sender.end
     sender.repaired.add(seq)
     if reason.startswith("Retransmission timeout"):

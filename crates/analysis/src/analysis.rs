@@ -4,9 +4,8 @@ use std::io::Read;
 
 use units::Instant;
 
-use crate::assumptions::Assumptions;
 use crate::explanation::{ExplainedPacket, Explanation};
-use crate::flow::{BlockOf, Flow, LossOf, Transfer};
+use crate::flow::{Assumptions, BlockOf, Flow, LossOf, Transfer};
 use crate::packet::{Content, Other, decode};
 use crate::records::{Ending, Records};
 use crate::sender::Episode;

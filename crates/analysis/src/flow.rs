@@ -1,5 +1,6 @@
 //! A connection in a capture: both directions with their facts, the handshake, and how it closed.
 
+mod assumptions;
 mod facts;
 mod outcomes;
 mod syn;
@@ -10,13 +11,13 @@ use units::{Duration, Instant};
 use wire::SeqNum;
 use wire::tcp::Flags;
 
+pub use self::assumptions::Assumptions;
 pub use self::facts::Facts;
 pub use self::outcomes::{BlockOf, LossOf};
 use self::syn::{Syn, repeated_syn};
 pub use self::transfer::Transfer;
 use self::transfer::Transfers;
 pub use self::vantage::Vantage;
-use crate::assumptions::Assumptions;
 use crate::kind::SenderKind;
 use crate::packet::{Endpoint, Packet};
 use crate::sender::{Ack, Cause, Data, Effect, Episode, Role, Sender, Waits};

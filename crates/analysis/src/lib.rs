@@ -6,7 +6,6 @@
 //! the damage.
 
 mod analysis;
-mod assumptions;
 mod explanation;
 pub mod flow;
 mod input;
@@ -21,9 +20,8 @@ mod testing;
 mod watch;
 
 pub use self::analysis::{Analysis, Counts, EpisodeOf, TransferOf};
-pub use self::assumptions::Assumptions;
 pub use self::explanation::{ExplainedPacket, Explanation};
-pub use self::flow::{BlockOf, Closing, Flow, Half, LossOf, Vantage};
+pub use self::flow::{Assumptions, BlockOf, Closing, Flow, Half, LossOf, Vantage};
 pub use self::input::decompressed;
 pub use self::kind::SenderKind;
 pub use self::records::{Ending, LinkType, MAX_RECORD, NotACapture, Record, Records};

@@ -12,8 +12,7 @@ use units::hash::mix;
 use units::{Duration, Instant};
 use wire::tcp::Flags;
 
-use crate::assumptions::Assumptions;
-use crate::flow::Flow;
+use crate::flow::{Assumptions, Flow};
 use crate::packet::{Endpoint, Packet};
 
 /// Limits of memory and time.

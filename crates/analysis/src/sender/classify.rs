@@ -303,10 +303,8 @@ impl Sender {
 
     /// A retransmission without an acknowledgment while a probe is outstanding.
     fn timer_after_probe(&self, facts: &Facts) -> Verdict {
-        if facts.sacked_above > 0
-            && self.fits_reordering_timer(facts)
-            && !facts.reaches(self.timing.base_rto())
-        {
+        let is_timer = self.fits_reordering_timer(facts) || self.is_within_round_trip(facts);
+        if facts.sacked_above > 0 && is_timer && !facts.reaches(self.timing.base_rto()) {
             return (Cause::RackTimer, Confidence::Medium);
         }
         self.timeout(facts)

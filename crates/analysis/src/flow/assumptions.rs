@@ -1,6 +1,6 @@
 //! Facts that the caller states, in place of those that the analysis infers.
 
-use crate::flow::Vantage;
+use super::vantage::Vantage;
 use crate::kind::SenderKind;
 
 /// Facts about every connection of a capture. What is `None` is inferred for each connection.
