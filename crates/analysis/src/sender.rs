@@ -10,6 +10,7 @@ mod cause;
 mod classify;
 mod episode;
 mod event;
+mod first_transmissions;
 mod originals;
 mod outcome;
 mod outstanding;
@@ -28,12 +29,10 @@ use self::episode::Phase;
 pub use self::episode::{Episode, Retransmission};
 pub(crate) use self::event::{Ack, Data};
 pub use self::event::{Effect, Role};
-use self::originals::{Originals, Sizes};
-use self::outcome::Outcomes;
+use self::originals::Originals;
 pub use self::outcome::{BLOCK, Block, Cell, Count, Loss};
 use self::outstanding::{Outstanding, Sent};
 pub use self::policer::Policing;
-use self::policer::{RoundTrips, policing};
 use self::timing::{Timing, Trigger, seq};
 pub use self::waits::Waits;
 use crate::kind::{Has, SenderKind};
@@ -446,44 +445,6 @@ impl Sender {
             self.originals.finish();
         }
         std::mem::take(&mut self.finished)
-    }
-
-    /// Sizes of the segments of a packet.
-    fn sizes(&self, data: &Data) -> Sizes {
-        Sizes::of(data, self.is_mss_known.then_some(self.mss()))
-    }
-
-    /// Whether new data follows the latest one before a timer of the sender can have expired.
-    #[inline]
-    fn follows(&self, data: &Data) -> bool {
-        let Some(latest_at) = self.originals.latest_at() else { return false };
-        let wait = data.at.since(latest_at);
-        wait <= timing::REACTION || wait <= self.shortest_timer()
-    }
-
-    /// Shortest timer after a transmission.
-    fn shortest_timer(&self) -> Duration {
-        match self.timing.pto(self.outstanding.segments().all <= 1) {
-            Some(pto) if self.kind.tail_loss_probes() != Has::No => pto,
-            Some(_) => self.timing.base_rto(),
-            None => timing::REACTION,
-        }
-    }
-
-    /// Outcomes of first transmissions.
-    pub(crate) fn outcomes(&mut self) -> &mut Outcomes {
-        &mut self.originals.outcomes
-    }
-
-    /// Result of the test for a policer, and its rate in bytes per second.
-    pub(crate) fn policing(&self) -> (Policing, Option<f64>) {
-        let (Some(mean), Some(deviation)) =
-            (self.round_trips.mean_s(), self.round_trips.deviation_s())
-        else {
-            return (Policing::Untested, None);
-        };
-        let (first, observations) = self.originals.outcomes.observations();
-        policing(first, observations, RoundTrips { mean, deviation })
     }
 
     /// Remembers new data that may be a tail loss probe: sent without an acknowledgment, after the
