@@ -89,6 +89,8 @@ def test_the_stub_names_what_the_extension_has() -> None:
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             stubbed[node.target.id] = set()
     public = {name for name in vars(_core) if not name.startswith("_")}
+    # Names of types begin with an underscore. The extension does not have them.
+    stubbed = {name: members for name, members in stubbed.items() if not name.startswith("_")}
     assert set(stubbed) == public
     for name, members in stubbed.items():
         if members:

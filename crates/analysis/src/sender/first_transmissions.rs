@@ -1,4 +1,4 @@
-//! What a sender tells about its first transmissions: their sizes, outcomes, and a policer.
+//! First transmissions as a sender knows them: their sizes, their outcomes, and the test for a policer.
 
 use units::Duration;
 
