@@ -1,4 +1,4 @@
-//! First transmissions as a sender knows them: their sizes, their outcomes, and the test for a policer.
+//! First transmissions as a sender knows them: sizes, outcomes, and the test for a policer.
 
 use units::Duration;
 
