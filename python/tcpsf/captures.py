@@ -162,8 +162,6 @@ class CaptureReader:
 
     def batches(self) -> Iterator[CaptureTables]:
         """Yield the rows of connections and episodes as they end."""
-        import polars as pl
-
         more = True
         while more:
             more = self._analysis.advance(packets=PACKETS_BETWEEN_CHECKS)
@@ -171,20 +169,8 @@ class CaptureReader:
             episodes, retransmissions = self._analysis.take_episodes()
             transmissions, losses = self._analysis.take_outcomes()
             transfers = self._analysis.take_transfers()
-            # Each batch has its own categories, so that batches could not be concatenated.
-            yield CaptureTables(
-                *(
-                    pl.DataFrame(table).with_columns(pl.selectors.categorical().cast(pl.String))
-                    for table in (
-                        flows,
-                        episodes,
-                        retransmissions,
-                        transmissions,
-                        losses,
-                        transfers,
-                    )
-                )
-            )
+            tables = (flows, episodes, retransmissions, transmissions, losses, transfers)
+            yield CaptureTables(*map(_frame, tables))
 
     def watch(self, chosen: Sequence[ChosenConnections], *, most: int) -> None:
         """Keep the packets of connections from now on: at most ``most`` of each.
@@ -203,14 +189,7 @@ class CaptureReader:
 
     def watched(self) -> WatchedTables:
         """Return the packets that `watch` has kept so far."""
-        import polars as pl
-
-        return WatchedTables(
-            *(
-                pl.DataFrame(table).with_columns(pl.selectors.categorical().cast(pl.String))
-                for table in self._analysis.watched()
-            )
-        )
+        return WatchedTables(*map(_frame, self._analysis.watched()))
 
     def explanation(self) -> dict[str, Any] | None:
         """Return facts about the packet ``explain``, once it has been read; ``None`` before."""
@@ -225,6 +204,16 @@ class CaptureReader:
             duration_s=duration_s,
             damage=self._analysis.damage,
         )
+
+
+def _frame(table: _core.Table) -> pl.DataFrame:
+    """Return a table of the analysis, with text instead of categories.
+
+    Each batch has its own categories, so that batches could not be concatenated.
+    """
+    import polars as pl
+
+    return pl.DataFrame(table).with_columns(pl.selectors.categorical().cast(pl.String))
 
 
 def _known(name: str, word: str, words: dict[str, str | None]) -> str | None:
