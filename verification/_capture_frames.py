@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-_SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
-"""Block types of pcapng."""
-_COMMENT, _NAME, _FLAGS, _RESOLUTION = 1, 2, 2, 9
-"""Options of blocks."""
+from _pcapng import INBOUND, INTERFACE, PACKET, RESOLUTION, records
+
+_SECTION: Final = 0x0A0D0D0A
+"""Type of the first block of pcapng."""
 _NANOSECONDS: Final = 9
 _RAW_IP: Final = 101
-_INBOUND: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,39 +86,16 @@ def repeated(packets: Iterable[Frame]) -> Iterator[int]:
 
 
 def frames(capture: Path) -> Iterator[Frame]:
-    """Yield the packets of a capture, whose times are in nanoseconds."""
-    content = capture.read_bytes()
-    names: list[str] = []
-    at = number = 0
-    while at + 12 <= len(content):
-        kind, size = struct.unpack_from("<II", content, at)
-        if kind == _INTERFACE:
-            names.append(dict(_options(content[at + 16 : at + size - 4]))[_NAME].decode())
-        elif kind == _PACKET:
-            number += 1
-            interface, high, low, kept = struct.unpack_from("<IIII", content, at + 8)
-            rest = content[at + 28 + (kept + 3) // 4 * 4 : at + size - 4]
-            options = list(_options(rest))
-            flags = next((value for code, value in options if code == _FLAGS), bytes(4))
-            yield Frame(
-                number=number,
-                host=names[interface],
-                time_ns=(high << 32) + low,
-                inbound=flags[0] & 3 == _INBOUND,
-                data=content[at + 28 : at + 28 + kept],
-                comments=tuple(value.decode() for code, value in options if code == _COMMENT),
-            )
-        at += size
-
-
-def _options(content: bytes) -> Iterator[tuple[int, bytes]]:
-    at = 0
-    while at + 4 <= len(content):
-        code, length = struct.unpack_from("<HH", content, at)
-        if code == 0:
-            return
-        yield code, content[at + 4 : at + 4 + length]
-        at += 4 + (length + 3) // 4 * 4
+    """Yield the packets of a capture."""
+    for number, record in enumerate(records(capture), start=1):
+        yield Frame(
+            number=number,
+            host=record.name,
+            time_ns=record.time_ns,
+            inbound=record.direction == INBOUND,
+            data=record.data,
+            comments=record.comments,
+        )
 
 
 def between(all_frames: Iterable[Frame], first_links: Mapping[str, tuple[str, int]]) -> list[Frame]:
@@ -153,17 +129,17 @@ def between(all_frames: Iterable[Frame], first_links: Mapping[str, tuple[str, in
 
 def write(path: Path, written: Iterable[Frame]) -> None:
     """Write packets to a capture with one interface."""
-    resolution = struct.pack("<HHB3xI", _RESOLUTION, 1, _NANOSECONDS, 0)
+    resolution = struct.pack("<HHB3xI", RESOLUTION, 1, _NANOSECONDS, 0)
     blocks = [
         _block(_SECTION, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)),
-        _block(_INTERFACE, struct.pack("<HHI", _RAW_IP, 0, 0) + resolution),
+        _block(INTERFACE, struct.pack("<HHI", _RAW_IP, 0, 0) + resolution),
     ]
     for frame in written:
         # The length on the wire is in the header of IPv4.
         length = int.from_bytes(frame.data[2:4], "big")
         high, low = divmod(frame.time_ns, 1 << 32)
         header = struct.pack("<IIIII", 0, high, low, len(frame.data), length)
-        blocks.append(_block(_PACKET, header + frame.data + bytes(-len(frame.data) % 4)))
+        blocks.append(_block(PACKET, header + frame.data + bytes(-len(frame.data) % 4)))
     path.write_bytes(b"".join(blocks))
 
 

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-_INTERFACE, _PACKET = 1, 6
-"""Block types of pcapng."""
-_RESOLUTION = 9
-"""Option of an interface."""
+from _pcapng import OUTBOUND, records
+
 _SACK = 5
 """Kind of a TCP option."""
 TCP = 6
@@ -40,12 +38,12 @@ def packets(capture: Path) -> list[Packet]:
     """Read a capture of both ends. The packets are in order of their transmission."""
     entered: list[tuple[float, int, bytes]] = []
     left: dict[tuple[int, bytes], float] = {}
-    for interface, time_s, outbound, data in records(capture):
+    for one in records(capture):
         # A packet goes in at one end and comes out at the other.
-        if outbound:
-            entered.append((time_s, interface, data))
+        if one.direction == OUTBOUND:
+            entered.append((one.time_ns / 1e9, one.interface, one.data))
         else:
-            left.setdefault((interface, data), time_s)
+            left.setdefault((one.interface, one.data), one.time_ns / 1e9)
     found = []
     for time_s, interface, data in entered:
         out = left.get((1 - interface, data))
@@ -53,37 +51,6 @@ def packets(capture: Path) -> list[Packet]:
         if packet is not None:
             found.append(packet)
     return found
-
-
-def records(capture: Path) -> Iterator[tuple[int, float, bool, bytes]]:
-    """Yield interface, time in seconds, whether the host sends the packet, and its bytes."""
-    content = capture.read_bytes()
-    units: list[float] = []
-    at = 0
-    while at + 12 <= len(content):
-        kind, size = struct.unpack_from("<II", content, at)
-        if kind == _INTERFACE:
-            options = dict(_options(content[at + 16 : at + size - 4]))
-            power = options.get(_RESOLUTION, b"\x06")[0]
-            units.append(10.0**-power)
-        elif kind == _PACKET:
-            interface, high, low, kept = struct.unpack_from("<IIII", content, at + 8)
-            data = content[at + 28 : at + 28 + kept]
-            options = dict(_options(content[at + 28 + (kept + 3) // 4 * 4 : at + size - 4]))
-            direction = struct.unpack("<I", options.get(2, bytes(4)))[0] & 3
-            time_s = ((high << 32) + low) * units[interface]
-            yield interface, time_s, direction == 2, data
-        at += size
-
-
-def _options(content: bytes) -> Iterator[tuple[int, bytes]]:
-    at = 0
-    while at + 4 <= len(content):
-        code, length = struct.unpack_from("<HH", content, at)
-        if code == 0:
-            return
-        yield code, content[at + 4 : at + 4 + length]
-        at += 4 + (length + 3) // 4 * 4
 
 
 def parse(data: bytes, sent_s: float, delay_s: float | None) -> Packet | None:

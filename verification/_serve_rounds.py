@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from _linux_capture import SYN, parse, records
+from _linux_capture import SYN, parse
 from _linux_tap import Recorded, Tapped, round_trips
+from _pcapng import OUTBOUND, records
 
 CLEAR_S: Final = 2e-6
 """Error of a difference of two round-trip times: TCP counts microseconds."""
@@ -71,15 +72,16 @@ def connections(capture: Path) -> list[tuple[int, float, Recorded]]:
     """Read the connections: port of the peer, time of the SYN in seconds, and segments."""
     segments: dict[tuple[int, float], list[Tapped]] = {}
     latest: dict[int, float] = {}
-    for _, time_s, outbound, data in records(capture):
-        packet = parse(data, time_s, None)
+    for record in records(capture):
+        time_s, outbound = record.time_ns / 1e9, record.direction == OUTBOUND
+        packet = parse(record.data, time_s, None)
         if packet is None:
             continue
         port = (packet.destination if outbound else packet.source)[1]
         if not outbound and packet.flags & SYN:
             latest[port] = time_s
         if port in latest:
-            one = Tapped(round(time_s * 1e9), outbound, packet)
+            one = Tapped(record.time_ns, outbound, packet)
             segments.setdefault((port, latest[port]), []).append(one)
     return [
         (port, begin_s, Recorded(handshake_us(rows), rows))
