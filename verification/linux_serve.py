@@ -40,7 +40,6 @@ import contextlib
 import itertools
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -53,6 +52,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
+from _linux_live import JIFFY_S, ticks_ahead
 from _live import CannotRunError, Verdicts, main
 from _reply_programs import CLIENT, SERVER
 from _serve_rounds import Outcome, decisions, shares
@@ -60,7 +60,6 @@ from _served_files import fit
 
 from tcpsf.live.network import die_with_parent, enter
 
-JIFFY_S: Final = 0.004
 ERROR_S: Final = 0.001
 """Largest error of the emulator in a direction, and of the time of the first data, in seconds."""
 RESPONSE_S: Final = 0.001
@@ -137,22 +136,6 @@ class Run:
         return next(each for each in self.packets if each.flags & 0x02)
 
 
-def ticks_ahead_ns() -> int:
-    """Nanoseconds by which the kernel's count of ticks exceeds its monotonic clock.
-
-    The kernel prints the clock before the count, so the least of several readings is right.
-    """
-    jiffy_ns = round(JIFFY_S * 1e9)
-
-    def reading() -> int:
-        text = Path("/proc/timer_list").read_text(encoding="utf-8")
-        jiffies = int(re.findall(r"^jiffies: (\d+)$", text, re.MULTILINE)[0])
-        now_ns = int(re.findall(r"^now at (\d+) nsecs$", text, re.MULTILINE)[0])
-        return jiffies - now_ns // jiffy_ns
-
-    return min(reading() for _ in range(50)) * jiffy_ns
-
-
 class Laboratory:
     """Both servers in their network namespace, and the files that they serve."""
 
@@ -164,7 +147,7 @@ class Laboratory:
         self.replies.mkdir()
         (folder / "server.py").write_text(SERVER, encoding="utf-8")
         (folder / "client.py").write_text(CLIENT, encoding="utf-8")
-        self.ahead_ns = ticks_ahead_ns()
+        self.ahead_ns = ticks_ahead() * round(JIFFY_S * 1e9)
         self.address = ""
         self._stack = contextlib.ExitStack()
 
