@@ -89,16 +89,6 @@ def welch(
     return Line(what=what, reference=mean_a, ours=mean_b, note=note, verdict=verdict)
 
 
-def fisher(a: int, of_a: int, b: int, of_b: int) -> float:
-    """Two-sided P of Fisher's exact test for the shares ``a`` of ``of_a`` and ``b`` of ``of_b``."""
-    both = a + b
-    ways = {
-        k: math.comb(of_a, k) * math.comb(of_b, both - k)
-        for k in range(max(0, both - of_b), min(of_a, both) + 1)
-    }
-    return sum(way for way in ways.values() if way <= ways[a]) / sum(ways.values())
-
-
 def student_quantile(error: float, freedom: int) -> float:
     """The t with P(|T| > t) = error for Student's t with a whole number of degrees of freedom."""
     low, high = 0.0, 1.0
