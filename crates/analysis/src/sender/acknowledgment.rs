@@ -194,7 +194,8 @@ impl Sender {
         let mut refuted = None;
         if let Some(episode) = &mut self.episode {
             refuted = episode.refute_range(start, end, Spurious::Dsack);
-            episode.reported += u64::from(refuted.is_some());
+            let counts = refuted.is_some() && end > episode.undo_marker;
+            episode.reported += u64::from(counts);
         }
         if refuted.is_none()
             && let Some(episode) = &mut self.previous

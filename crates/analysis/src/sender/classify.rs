@@ -101,7 +101,7 @@ impl Sender {
             sent.copies = sent.copies.saturating_add(1);
             (sent.last_at, sent.last_frame, sent.last_tsval) = (data.at, data.frame, data.tsval);
             if sent.retransmission_tsval.is_none() {
-                sent.retransmission_tsval = data.tsval;
+                (sent.retransmission_tsval, sent.retransmitted_at) = (data.tsval, data.at);
             }
         }
         if !self.has_sack {
@@ -122,7 +122,9 @@ impl Sender {
             last_at: at,
             first_frame: 0,
             last_frame: 0,
+            first_tsval: None,
             retransmission_tsval: None,
+            retransmitted_at: at,
             last_tsval: None,
             copies: 1,
             sacked: true,

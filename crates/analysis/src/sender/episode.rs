@@ -103,7 +103,11 @@ pub struct Episode {
     pub(crate) advanced: bool,
     /// Timestamp of the first retransmission (RFC 7323).
     pub(crate) first_tsval: Option<u32>,
-    /// Repairs that the receiver has reported as duplicates.
+    /// Retransmissions before the ones for which Linux may undo the recovery, and SND.UNA then
+    /// (`undo_marker`).
+    pub(crate) undo_after: u64,
+    pub(crate) undo_marker: u64,
+    /// Repairs above the marker that the receiver has reported as duplicates since then.
     pub(crate) reported: u64,
     /// Whether Linux looks for evidence that the last timeout was spurious (F-RTO).
     pub(crate) tests_timeout: bool,
@@ -132,6 +136,8 @@ impl Episode {
             phase: Phase::Loss(retransmission.at),
             advanced: true,
             first_tsval: None,
+            undo_after: 0,
+            undo_marker: 0,
             reported: 0,
             tests_timeout: true,
         };
@@ -153,10 +159,10 @@ impl Episode {
         self.retransmissions.iter().all(|each| each.spurious != Spurious::No)
     }
 
-    /// Whether the receiver has reported all retransmissions as duplicates, as Linux counts them
+    /// Whether the receiver has reported all retransmissions as duplicates that Linux counts
     /// (`tcp_check_dsack`).
     pub(crate) fn is_refuted(&self) -> bool {
-        self.reported >= self.count
+        self.reported >= self.count - self.undo_after
     }
 
     /// RFC 5682 §3.1, as Linux's `tcp_process_loss` applies it: after a timeout, an acknowledgment

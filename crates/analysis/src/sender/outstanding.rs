@@ -24,8 +24,11 @@ pub(crate) struct Sent {
     pub(crate) first_frame: u64,
     /// Packet of the last transmission.
     pub(crate) last_frame: u64,
-    /// Timestamp of the first retransmission (RFC 7323), for the Eifel detection.
+    /// Timestamp of the first transmission (RFC 7323).
+    pub(crate) first_tsval: Option<u32>,
+    /// Timestamp of the first retransmission, for the Eifel detection, and its time.
     pub(crate) retransmission_tsval: Option<u32>,
+    pub(crate) retransmitted_at: Instant,
     /// Timestamp of the last transmission.
     pub(crate) last_tsval: Option<u32>,
     /// Number of transmissions in the capture.
@@ -38,6 +41,16 @@ impl Sent {
     /// Length in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.end - self.start
+    }
+
+    /// Time of the transmission that an echoed timestamp names.
+    fn echoed_at(&self, tsecr: u32) -> Option<Instant> {
+        let transmissions = [
+            (self.last_tsval, self.last_at),
+            (self.retransmission_tsval, self.retransmitted_at),
+            (self.first_tsval, self.first_at),
+        ];
+        transmissions.into_iter().find(|(tsval, _)| *tsval == Some(tsecr)).map(|(_, at)| at)
     }
 
     /// Returns whether it has been sent again, as far as the capture shows.
@@ -104,9 +117,8 @@ impl Delivered {
         self.newest_at = self.newest_at.max(Some(sent.last_at));
         if sent.is_retransmitted() {
             self.has_retransmitted |= !self.is_sacking;
-            if self.tsecr.is_some() && sent.last_tsval == self.tsecr {
-                self.echoed_at = Some(sent.last_at);
-            }
+            let echoed_at = self.tsecr.and_then(|tsecr| sent.echoed_at(tsecr));
+            self.echoed_at = echoed_at.or(self.echoed_at);
             if self.at.since(sent.last_at) < self.too_early {
                 self.early.push(sent.last_frame);
             } else {

@@ -27,7 +27,7 @@ impl Sender {
         retransmission: Retransmission,
         tsval: Option<u32>,
     ) {
-        let (cause, nxt) = (retransmission.cause, self.nxt);
+        let (cause, una, nxt) = (retransmission.cause, self.una, self.nxt);
         let tests_timeout = self.tests_timeout(facts);
         let has_rack = self.rack() == Has::Yes;
         if self.episode.is_none() {
@@ -36,6 +36,11 @@ impl Sender {
         let Some(episode) = &mut self.episode else { return };
         match cause {
             Cause::Timeout => {
+                // Linux's `tcp_enter_loss`: after progress, it begins to count anew.
+                if matches!(episode.phase, Phase::Loss(_)) && episode.advanced {
+                    (episode.undo_after, episode.undo_marker) = (episode.count, una);
+                    episode.reported = 0;
+                }
                 episode.timeouts += 1;
                 episode.phase = Phase::Loss(facts.at);
                 episode.point = nxt;
@@ -99,6 +104,8 @@ impl Sender {
             phase: Phase::Fast,
             advanced: false,
             first_tsval: self.first_tsval,
+            undo_after: 0,
+            undo_marker: self.una,
             reported: 0,
             tests_timeout: false,
         }));

@@ -316,3 +316,30 @@ fn only_linux_undoes_a_recovery() {
     // Linux is in no recovery then, and begins another one.
     assert_eq!(undone(Trace::at_server(true)), [Cause::Rack, Cause::Rack]);
 }
+
+/// The kernel counts the retransmissions that DSACKs must report from the last timeout on, if data
+/// was acknowledged before it (`tcp_enter_loss`). The packets follow a capture of Linux 6.18.
+#[test]
+fn the_report_of_the_last_timeouts_repair_undoes_the_recovery() {
+    let mut trace = current(5);
+    let from = |segment: u32| segment * FULL;
+    trace.ack(201.0, 0, &[(from(3), from(5))]);
+    trace.data(201.05, 0, FULL);
+    trace.data(201.06, FULL, FULL);
+    trace.data(201.07, from(2), FULL);
+    // All of these are lost, and the repairs of the first two after the timeout arrive.
+    trace.data(505.0, 0, FULL);
+    trace.ack(606.0, from(1), &[(from(3), from(5))]);
+    trace.data(606.1, FULL, FULL);
+    trace.data(606.2, from(2), FULL);
+    trace.data(908.0, FULL, FULL);
+    // The acknowledgment of the repair at 606.1 was lost. Linux is in the state Open now, and RACK
+    // begins another recovery.
+    trace.ack(1008.1, from(2), &[(FULL, from(2)), (from(3), from(5))]);
+    trace.data(1008.2, from(2), FULL);
+    trace.ack(1108.3, from(5), &[]);
+    let (_, episodes) = trace.analyse();
+    let found = causes(&episodes);
+    assert_eq!(found.last(), Some(&Cause::Rack), "{found:?}");
+    assert_eq!(found[4..6], [Cause::SlowStart; 2], "{found:?}");
+}
