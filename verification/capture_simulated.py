@@ -6,8 +6,8 @@ hosts, and a capture between them is computed. Each retransmission of a capture 
 
     python verification/capture_simulated.py [--worst N]
 
-For captures at the sender, precision and recall of each cause must be 99 % at least. Those of the
-other positions are stated. `--worst` prints the first N differences with the packet's evidence.
+For captures at the sender, precision and recall of each cause must be 99 % at least, or only one be
+wrong. Those of the other positions are stated. `--worst` prints the first N differences with the packet's evidence.
 """
 
 # ruff: noqa: T201 (this program prints verdicts)
