@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
+from tcpsf import text
 from tcpsf.capture_law import LossLaw
 from tcpsf.chart import Axis, Plot, plot
 
@@ -17,6 +19,9 @@ KEYS = {OBSERVED: "fs", FITTED: "vs", INDEPENDENT: "plain"}
 """Colours of the series."""
 
 LOSS = Axis(label="lost first transmissions", unit="%", low=0.0)
+
+FEW = 0.01
+"""Share of the packets below which the interval of a class of sizes does not extend the axis."""
 
 
 def law_plots(law: LossLaw) -> tuple[Plot, ...]:
@@ -33,18 +38,31 @@ def loss_by_size(law: LossLaw) -> Plot:
         for each in law.sizes
     ]
     fitted = [_percentages(each.bytes, each.loss, each.interval, FITTED) for each in law.curve]
-    note = f"Size cannot explain the loss: {law.exponent_reason}." if law.exponent is None else ""
+    high = _highest_loss(law)
+    above = sum(row["y"] > high for row in rows)
+    notes = []
+    if law.exponent is None:
+        notes.append(f"Size cannot explain the loss: {law.exponent_reason}.")
+    if above:
+        notes.append(f"{text.count(above, 'class', 'classes')} with few packets above the axis.")
     return plot(
         [*rows, *fitted],
         x_axis=Axis(label="size of the IP packet", unit="bytes", low=0.0),
-        y_axis=LOSS,
+        y_axis=replace(LOSS, high=high),
         style={OBSERVED: "point", FITTED: "line"},
         keys=KEYS,
         title=f"Loss by size, {law.direction}",
         caption="Share of first transmissions that were lost, with 95 % intervals.",
-        notes=[note] if note else [],
+        notes=notes,
         key=f"loss-by-size-{law.direction}",
     )
+
+
+def _highest_loss(law: LossLaw) -> float:
+    """Return the end of the axis in percent: it contains the intervals of frequent sizes."""
+    frequent = [each for each in law.sizes if each.packets >= FEW * law.packets]
+    ends = [each.interval[1] for each in frequent] + [each.loss for each in law.curve]
+    return 105.0 * max(ends, default=1.0)
 
 
 def run_length_plot(law: LossLaw) -> Plot:
