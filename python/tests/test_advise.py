@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
@@ -36,13 +37,19 @@ def captured(
     sizes: Sizes,
     rate: float = 20.0,
     sender: str = "linux",
+    bottleneck: str = "1Gb/s",
 ) -> Path:
     """Capture responses of a Linux server at the server, over a round trip of 40 ms."""
     path = folder / "server.pcapng"
     ends = ("server", "client"), ("client", "server")
     links = [
         Link(
-            name=name, from_=one, to=other, rate="1Gb/s", delay="20ms", loss=None if back else loss
+            name=name,
+            from_=one,
+            to=other,
+            rate="1Gb/s" if back else bottleneck,
+            delay="20ms",
+            loss=None if back else loss,
         )
         for back, (name, (one, other)) in enumerate(zip(("down", "up"), ends, strict=True))
     ]
@@ -247,6 +254,18 @@ def test_set_ups_are_few_and_keep_every_transfer(by_packet: Path) -> None:
     assert shares == pytest.approx([len(part.sizes) / count for part in parts], abs=0.001)
 
 
+def test_the_replay_has_the_rate_of_the_slowest_link(tmp_path: Path) -> None:
+    # 28 kB need 46 ms at this rate, more than a round trip.
+    sizes = Sizes(classes=[28_000])
+    path = captured(tmp_path, PacketLoss(probability=0.02), sizes, 8.0, bottleneck="5Mb/s")
+    found = advised(path, remedies=TAILS)
+    assert all(part.rate_bps == pytest.approx(5e6, rel=0.01) for part in found.setups)
+    assert all(check.agrees for check in found.checks), found.checks
+    assert found.checks[0].captured.value > 0.08
+    without = found.population.transfers.with_columns(rate_bps=pl.lit(None, dtype=pl.Float64))
+    assert setups(replace(found.population, transfers=without))[0].rate_bps is None
+
+
 def by_address(losses: list[int]) -> CaptureTables:
     """Rows of connections to several addresses, with 1000 first transmissions to each."""
     count = len(losses)
@@ -305,23 +324,21 @@ LONG = arm(lambda at: 400 if at % 25 == 0 else 30)
 
 
 @pytest.mark.parametrize(
-    ("arms", "enough", "verdict"),
+    ("arms", "lack", "verdict"),
     [
-        ([SHORT, SHORT], True, "helps"),
-        ([SHORT, SHORT], False, "not enough evidence"),
-        ([SHORT, USUAL], True, "not enough evidence"),
-        ([USUAL, USUAL], True, "no effect"),
-        ([USUAL, SHORT], True, "not enough evidence"),
-        ([LONG, LONG], True, "hurts"),
-        ([LONG, SHORT], True, "not enough evidence"),
+        ([SHORT, SHORT], None, "helps"),
+        ([SHORT, SHORT], "too few losses", "not enough evidence"),
+        ([SHORT, USUAL], None, "not enough evidence"),
+        ([USUAL, USUAL], None, "no effect"),
+        ([USUAL, SHORT], None, "not enough evidence"),
+        ([LONG, LONG], None, "hurts"),
+        ([LONG, SHORT], None, "not enough evidence"),
     ],
 )
-def test_verdicts(arms: list[ReplayArm], *, enough: bool, verdict: str) -> None:
+def test_verdicts(arms: list[ReplayArm], lack: str | None, verdict: str) -> None:
     laws = variants(law(exponent_interval=(0.3, 0.3), loss_interval=(0.01, 0.02)))
     assert len(laws) == 2
-    found = results(
-        (NONE, remedy("dup-tail")), laws, [[USUAL, each] for each in arms], enough=enough
-    )
+    found = results((NONE, remedy("dup-tail")), laws, [[USUAL, each] for each in arms], lack=lack)
     assert found[1].verdict == verdict, found[1].reason
 
 

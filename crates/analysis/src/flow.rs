@@ -274,11 +274,13 @@ impl Flow {
         };
         let other = &mut self.halves[1 - direction];
         let effect = other.sender.on_ack(&ack, is_tight);
-        other.transfers.on_ack(packet.ack, packet.at);
+        let rtt = other.sender.take_latest_rtt();
+        let reports = effect.duplicate || !packet.sack.is_empty();
+        other.transfers.on_ack(packet.ack, packet.at, rtt, reports);
         // The same path seen from the other side: without timestamps, the time in which the far
         // end acknowledges data is the lag of its own data.
         if ack.tsval.is_none()
-            && let Some(rtt) = other.sender.take_latest_rtt()
+            && let Some(rtt) = rtt
         {
             self.halves[direction].sender.observe_lag(rtt);
         }

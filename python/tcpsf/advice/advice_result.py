@@ -86,6 +86,11 @@ class Advice:
         return best(self.results)
 
     @property
+    def is_replay_like_capture(self) -> bool:
+        """Whether all percentiles of the replay without a remedy agree with the capture."""
+        return all(each.agrees for each in self.checks)
+
+    @property
     def answer(self) -> Answer:
         """The advice in short."""
         if self.recommended is not None:
@@ -146,7 +151,7 @@ def _answer(found: Advice) -> str:
                 f"{found.name}: no remedy helps. Of the {len(found.results) - 1} that were "
                 f"replayed, each has no effect on p99 ({before} ms) or makes times longer."
             )
-        reason = _lack(found)
+        reason = _missing(found)
         return f"{found.name}: not enough evidence for a remedy. {reason}"
     p99 = best.measures[P99.key]
     percent = p99.percent
@@ -158,11 +163,13 @@ def _answer(found: Advice) -> str:
     )
 
 
-def _lack(found: Advice) -> str:
+def _missing(found: Advice) -> str:
     """Return the sentence on missing evidence."""
     if found.law.evidence != "enough":
         reason = found.law.reason.rstrip(".")
         return f"{reason[:1].upper()}{reason[1:]}." if reason else "The capture has too few losses."
+    if not found.is_replay_like_capture:
+        return "The replay does not predict the times of the present sender."
     undecided = [each for each in found.results[1:] if each.verdict == "not enough evidence"]
     lowest = min(undecided, key=_p99)
     return f"For `{lowest.remedy.name}`, {lowest.reason}."
@@ -223,7 +230,7 @@ def _check_sentence(found: Advice) -> str:
         f"{text.plain(1e3 * shown.captured.value, 0)} ms in the capture and {replayed} ms in the replay"
     )
     if different:
-        return f"The replay of the present sender differs from the capture: {values}, so that this advice is uncertain."
+        return f"The replay of the present sender differs from the capture: {values}."
     return f"The replay of the present sender agrees with the capture: {values}."
 
 
@@ -294,9 +301,18 @@ def assumptions(found: Advice) -> Iterator[str]:
     yield f"Senders are replayed as {replayed}; receivers as Linux 6.18."
     yield f"The initial window is {text.count(population.initial_window, 'segment')}."
     yield (
-        f"{text.count(len(found.setups), 'set-up stands', 'set-ups stand')} for the paths. A path has its round-trip time "
-        "and the loss law, and no queue or limited rate."
+        f"{text.count(len(found.setups), 'set-up stands', 'set-ups stand')} for the paths. A path has "
+        "its round-trip time, with the queues of other traffic, and the loss law."
     )
+    limited = [part for part in found.setups if part.rate_bps is not None]
+    if limited:
+        count = sum(len(part.sizes) for part in limited)
+        yield (
+            f"For {text.count(count, 'transfer')}, the slowest link has the rate at which the receiver "
+            "acknowledged flights, and an unlimited buffer. All other links have no limit."
+        )
+    else:
+        yield "No link has a limited rate or a queue."
     yield "Each transfer is one write, on a connection whose round-trip time is known."
     if population.losses_differ:
         classes = sorted({part.loss_factor for part in found.setups})

@@ -105,6 +105,7 @@ def advise_on(
         seeds=tuple(range(seed, seed + runs)),
     )
     arms = plan.replay(workers=workers, progress=progress)
+    checks = tuple(_checks(chosen, [each[0] for each in arms]))
     return Advice(
         name=name,
         population=chosen,
@@ -113,8 +114,8 @@ def advise_on(
         setups=tuple(plan.parts),
         seeds=tuple(plan.seeds),
         transfers=plan.transfers,
-        results=results(listed, plan.laws, arms, enough=law.evidence == "enough"),
-        checks=tuple(_checks(chosen, [each[0] for each in arms])),
+        results=results(listed, plan.laws, arms, lack=_lack(law, checks)),
+        checks=checks,
         unfinished=sum(arm.unfinished for each in arms for arm in each),
     )
 
@@ -137,6 +138,16 @@ def _law(name: str, tables: CaptureTables, chosen: Population) -> LossLaw:
             hint="`tcpsf analyze` lists the causes of the retransmissions",
         )
     return laws[0]
+
+
+def _lack(law: LossLaw, checks: Sequence[Check]) -> str | None:
+    """Return why a replay can decide nothing, if so."""
+    if law.evidence != "enough":
+        return "the capture has too few losses"
+    different = [each.name for each in checks if not each.agrees]
+    if different:
+        return f"the replay differs from the capture ({', '.join(different)})"
+    return None
 
 
 def _checks(chosen: Population, arms: Sequence[Any]) -> list[Check]:

@@ -6,6 +6,7 @@ one direction are replayed, with and without losses, so that percentiles are tho
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -33,6 +34,16 @@ PROBE_CAUSES = ("rack", "rack_timer", "tail_loss_probe", "probe_of_new_data")
 PROBES_EXPECTED = 5
 """Losses at the tail without a probe after which a sender of unknown kind counts as one without."""
 
+HEADER_BYTES = 40
+TIMESTAMP_BYTES = 12
+"""Bytes of the headers of IPv4 and TCP, and of the timestamps option (RFC 7323)."""
+
+LEAST_OF_RTT = 0.1
+"""Least share of a measured round-trip time that is not the transmission of one packet."""
+
+UNLIMITED_BPS = 1e9
+"""Rate in bits per second from which a path counts as one without a limit."""
+
 LEAST_RTO_S = 0.2
 """Minimum timeout in seconds of a sender without RACK-TLP, if the capture shows none."""
 
@@ -46,10 +57,11 @@ class Population:
     port: int | None
     """Port of the end that did not open the connections, if only this one was selected."""
     transfers: pl.DataFrame
-    """A row per transfer: ``flow``, ``bytes``, ``segments``, ``window`` (segments at the start),
-    ``rtt_s``, ``interval_s`` (of transfers in which as many packets leave for the same address as in
-    the capture, at most ``rtt_s``),
-    ``completion_s``, ``kind``, ``sack``, ``timestamps``, ``mss``, ``lossy`` and ``loss_factor``."""
+    """A row per transfer. ``window`` is that of its first flight in segments, ``rate_bps`` the rate
+    of the slowest link (null if it is not known to be limited), ``lossy`` whether data was sent
+    again. In transfers that start every ``interval_s``, as many packets leave for an address as in the
+    capture, or one in ``rtt_s``. The others are ``flow``, ``bytes``, ``segments``, ``completion_s``,
+    ``kind``, ``sack``, ``timestamps``, ``mss`` and ``loss_factor``."""
     left_out: dict[str, int]
     """Transfers that are not replayed, by the reason."""
     initial_window: int
@@ -93,6 +105,7 @@ def population(
     chosen, lost_time_s = _direction(flows, found.tables.episodes, direction)
     flows = flows.filter(direction=chosen)
     rows = found.tables.transfers.join(_flow_facts(flows), on=["flow", "direction"])
+    rows = rows.with_columns(_rate_bps()).with_columns(_rtt_s())
     _check(name, rows)
     initial = _initial_window(rows)
     events = found.tables.retransmissions.filter(direction=chosen).join(
@@ -129,8 +142,13 @@ def _columns(rows: pl.DataFrame, initial: int, packets: float) -> pl.DataFrame:
         "flow",
         "bytes",
         "segments",
-        pl.max_horizontal(pl.col("first_segments"), pl.lit(initial)).alias("window"),
+        # What was sent at once is the window, if an acknowledgment was needed to go on.
+        pl.when(pl.col("first_segments") < pl.col("segments"))
+        .then("first_segments")
+        .otherwise(pl.max_horizontal("first_segments", pl.lit(initial)))
+        .alias("window"),
         "rtt_s",
+        "rate_bps",
         _interval_s(packets),
         "completion_s",
         "kind",
@@ -166,7 +184,8 @@ def _flow_facts(flows: pl.DataFrame) -> pl.DataFrame:
         "direction",
         "destination",
         "kind",
-        pl.coalesce(pl.col("lag_s") + pl.col("rtt_min_s"), handshake).alias("rtt_s"),
+        pl.coalesce(pl.col("lag_s") + pl.col("rtt_min_s"), handshake).alias("flow_rtt_s"),
+        "lag_s",
         (pl.col("sack_permitted") > 0).alias("sack"),
         (pl.col("timestamps") > 0).alias("timestamps"),
         pl.col("mss_bytes").alias("mss"),
@@ -177,6 +196,40 @@ def _flow_facts(flows: pl.DataFrame) -> pl.DataFrame:
 def _packets_for_data(flows: pl.DataFrame) -> float:
     """Return the number of packets, with acknowledgments and SYNs, for each packet with data."""
     return float(flows["packets"].sum()) / max(1.0, float(flows["data_packets"].sum()))
+
+
+def _rtt_s() -> pl.Expr:
+    """Return the round-trip time of a transfer without the queue that it causes itself.
+
+    The minimum during the transfer contains the queue of other traffic, and the transmission of one
+    packet on the slowest link, which the replay adds. That of a single segment may also contain a
+    delayed acknowledgment. Then it is the minimum of the connection.
+    """
+    import polars as pl
+
+    own = pl.when(pl.col("segments") > 1).then(pl.col("lag_s") + pl.col("rtt_min_s"))
+    rtt = pl.coalesce(own, "flow_rtt_s")
+    packet_s = 8.0 * _packet_bytes() / pl.col("rate_bps").fill_null(math.inf)
+    return pl.max_horizontal(rtt - packet_s, LEAST_OF_RTT * rtt).alias("rtt_s")
+
+
+def _packet_bytes() -> pl.Expr:
+    """Return the size of a packet with a full segment in bytes."""
+    import polars as pl
+
+    return pl.col("mss") + HEADER_BYTES + TIMESTAMP_BYTES * pl.col("timestamps")
+
+
+def _rate_bps() -> pl.Expr:
+    """Return the median rate of the transfers to the same address, headers included.
+
+    It is null if it is not limited.
+    """
+    import polars as pl
+
+    payload = pl.col("rate_bps").median().over("destination")
+    rate = payload * _packet_bytes() / pl.col("mss")
+    return pl.when(rate < UNLIMITED_BPS).then(rate).alias("rate_bps")
 
 
 def _interval_s(packets: float) -> pl.Expr:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from tcpsf import paired, stats
 from tcpsf.advice.law_variants import LawVariant
+from tcpsf.advice.population import HEADER_BYTES, TIMESTAMP_BYTES
 from tcpsf.advice.remedy_list import Remedy
 from tcpsf.advice.setups import BURST_PARTS, ReplaySetup, drawn, scenario
 from tcpsf.distribution import Distribution, RunTimes
@@ -45,10 +46,6 @@ LEAST_TRANSFERS = 250
 """Smallest number of transfers of a run."""
 SEGMENTS = 80_000_000
 """Number of segments that all runs together send, about: this is half a minute on two cores."""
-
-HEADER_BYTES = 40
-TIMESTAMP_BYTES = 12
-"""Bytes of the headers of IPv4 and TCP, and of the timestamps option (RFC 7323)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

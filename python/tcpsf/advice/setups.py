@@ -6,12 +6,13 @@ about the same round-trip time share a set-up. Each of them keeps its own size.
 
 from __future__ import annotations
 
+import math
 import random
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, geometric_mean
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from tcpsf.advice.law_variants import LawVariant, scaled
@@ -49,7 +50,12 @@ SHORTEST_S = 1e-4
 """Shortest interval in seconds, which bounds the number of simultaneous transfers."""
 
 RATE = "10Gb/s"
-"""Rate of all links, so that packets that leave together do not arrive at the same instant."""
+"""Rate of links without a limit. Packets that leave together then do not arrive at the same
+instant."""
+
+FREE = 2.0
+"""Least ratio of the interval between transfers to the time that a link of limited rate needs for
+one. The queue of a transfer has therefore ended when the next one starts."""
 
 DRAIN = "600s"
 """Time for which a run continues to complete its transfers."""
@@ -84,6 +90,8 @@ class _Group(NamedTuple):
     mss: int
     window: int
     loss_factor: float
+    doublings: int
+    """Binary logarithm of the rate in bits per second, rounded; 0 without a limit."""
 
 
 class _Member(NamedTuple):
@@ -92,6 +100,8 @@ class _Member(NamedTuple):
     rtt_s: float
     bytes: int
     interval_s: float
+    rate_bps: float
+    """Zero without a limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +119,8 @@ class ReplaySetup:
     """Factor by which losses exceed those of the law."""
     rtt_s: float
     """Round-trip time in seconds: the mean."""
+    rate_bps: float | None
+    """Rate of the slowest link in bits per second: the geometric mean. ``None`` without a limit."""
     interval_s: float
     """Time in seconds between transfers whose losses in bursts belong together."""
     sizes: tuple[int, ...]
@@ -132,6 +144,7 @@ class ReplaySetup:
             "window_segments": self.window,
             "loss_factor": self.loss_factor,
             "rtt_s": self.rtt_s,
+            "rate_bps": self.rate_bps,
             "interval_s": self.interval_s,
             "transfers": len(sizes),
             "size_min_bytes": sizes[0],
@@ -148,12 +161,13 @@ def setups(found: Population, *, sender: str | None = None) -> tuple[ReplaySetup
     grouped: defaultdict[_Group, list[_Member]] = defaultdict(list)
     for row in found.transfers.iter_rows(named=True):
         control = _control(row["kind"], row["sack"], found, sender)
-        # A window above the initial one counts as a power of two of it.
-        doublings = max(0, (row["window"] // found.initial_window).bit_length() - 1)
-        window = min(found.initial_window << doublings, control.most_window)
+        window = min(_window(row["window"], found.initial_window), control.most_window)
         options = row["sack"], row["timestamps"], row["mss"]
-        group = _Group(control, *options, window, row["loss_factor"])
-        grouped[group].append(_Member(row["rtt_s"], row["bytes"], row["interval_s"]))
+        rate_bps = row["rate_bps"] or 0.0
+        doublings = round(math.log2(rate_bps)) if rate_bps else 0
+        group = _Group(control, *options, window, row["loss_factor"], doublings)
+        member = _Member(row["rtt_s"], row["bytes"], row["interval_s"], rate_bps)
+        grouped[group].append(member)
     made = [
         ReplaySetup(
             control=group.control,
@@ -163,6 +177,7 @@ def setups(found: Population, *, sender: str | None = None) -> tuple[ReplaySetup
             window=group.window,
             loss_factor=group.loss_factor,
             rtt_s=fmean(each.rtt_s for each in near),
+            rate_bps=_rate_bps(near),
             interval_s=fmean(each.interval_s for each in near),
             sizes=tuple(sorted(each.bytes for each in near)),
         )
@@ -170,6 +185,18 @@ def setups(found: Population, *, sender: str | None = None) -> tuple[ReplaySetup
         for near in _by_rtt(members, most)
     ]
     return tuple(sorted(made, key=lambda each: -len(each.sizes)))
+
+
+def _window(window: int, initial: int) -> int:
+    """Return the class of a window in segments: the initial one, times a power of two."""
+    doublings = math.floor(math.log2(window / initial))
+    return max(1, initial << doublings if doublings >= 0 else initial >> -doublings)
+
+
+def _rate_bps(members: Sequence[_Member]) -> float | None:
+    """Return the rate for some transfers. Those without a limit are not among others, or few."""
+    rates = [each.rate_bps for each in members if each.rate_bps]
+    return geometric_mean(rates) if 2 * len(rates) > len(members) else None
 
 
 def _control(kind: str, sack: bool, found: Population, sender: str | None) -> Control:
@@ -196,6 +223,7 @@ def _merged(grouped: dict[_Group, list[_Member]]) -> dict[_Group, list[_Member]]
                 other.sack == group.sack,
                 -abs(other.loss_factor - group.loss_factor),
                 -abs(other.window - group.window),
+                -abs(other.doublings - group.doublings),
                 -abs(other.mss - group.mss),
             ),
         )
@@ -298,10 +326,11 @@ def _starts(
     part: ReplaySetup, sizes: Sequence[int], *, bursts: bool
 ) -> Iterator[tuple[tuple[int, ...], float]]:
     """Yield the transfers that start at regular times, with their interval in seconds."""
+    needed_s = FREE * max(sizes) * 8 / part.rate_bps if part.rate_bps else 0.0
     if not bursts:
-        yield tuple(sizes), SPACING_S
+        yield tuple(sizes), max(SPACING_S, needed_s)
         return
-    mean_s = max(part.interval_s, SHORTEST_S)
+    mean_s = max(part.interval_s, SHORTEST_S, needed_s)
     for at in range(BURST_PARTS):
         chosen = tuple(sizes[at::BURST_PARTS])
         if chosen:
@@ -309,7 +338,7 @@ def _starts(
 
 
 def _links(number: int, part: ReplaySetup, law: LawVariant) -> Iterator[Link]:
-    """Yield the links of a set-up: one for each loss, and one back."""
+    """Yield the links of a set-up: one for each loss, the first with its rate, and one back."""
     half = _nanos(part.rtt_s / 2)
     nodes = [f"server-{number}", *(f"loss-{number}-{at}" for at in range(1, len(law.losses)))]
     nodes.append(f"client-{number}")
@@ -318,7 +347,7 @@ def _links(number: int, part: ReplaySetup, law: LawVariant) -> Iterator[Link]:
             name=f"data-{number}-{at}",
             from_=nodes[at],
             to=nodes[at + 1],
-            rate=RATE,
+            rate=RATE if at or part.rate_bps is None else f"{round(part.rate_bps)}b/s",
             delay="0s" if at else half,
             loss=loss,
         )

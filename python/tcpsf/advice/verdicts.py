@@ -9,7 +9,8 @@ is repeated for each end of the intervals of the law.
 - `helps`: p95, p99 or p99.9 decreases significantly, by `WORTH` percent at least, and decreases at
   each end of the law as well (its interval is below zero). The mean and p99 do not increase as above.
 - `no effect`: the interval of the change of p99 is within ± `WORTH`, for the law and at its ends.
-- `not enough evidence`: otherwise, or if the capture has too few losses for intervals of the law.
+- `not enough evidence`: otherwise, if the capture has too few losses for intervals of the law, or if
+  the replay without a remedy differs from the capture.
 """
 
 from __future__ import annotations
@@ -109,9 +110,9 @@ def results(
     laws: Sequence[LawVariant],
     arms: Sequence[Sequence[ReplayArm]],
     *,
-    enough: bool,
+    lack: str | None,
 ) -> tuple[RemedyResult, ...]:
-    """Compare all remedies with the first one. ``enough`` says that the law has intervals."""
+    """Compare all remedies with the first one. ``lack`` is the reason why none can be judged."""
     tested = [
         paired.p_value(found.absolute) if found else None
         for arm in arms[0][1:]
@@ -126,7 +127,7 @@ def results(
             )
             for measure in REPLAY_MEASURES
         }
-        verdict, reason = _verdict(measures, enough=enough) if at else (None, "")
+        verdict, reason = _verdict(measures, lack) if at else (None, "")
         found.append(RemedyResult(remedy=remedy, measures=measures, verdict=verdict, reason=reason))
     return tuple(found)
 
@@ -164,13 +165,13 @@ def hull(values: Sequence[Estimate | None]) -> Ends | None:
     return ends if all(map(math.isfinite, ends)) else None
 
 
-def _verdict(measures: dict[str, ReplayedMeasure], *, enough: bool) -> tuple[Verdict, str]:
+def _verdict(measures: dict[str, ReplayedMeasure], lack: str | None) -> tuple[Verdict, str]:
     """Apply the rules to the measures of a remedy."""
     p99, mean = measures[P99.key], measures[MEAN.key]
     if p99.percent is None or mean.percent is None:
         return "not enough evidence", "too few transfers for the 99th percentile"
-    if not enough:
-        return "not enough evidence", "the capture has too few losses"
+    if lack is not None:
+        return "not enough evidence", lack
     for each in (p99, mean):
         if each.increases(HARM):
             return _harm(each, p99, mean)

@@ -99,3 +99,46 @@ fn a_keep_alive_does_not_end_the_server_completion_time() {
     assert_eq!(flows[0].halves[1].facts.keep_alives, 1);
     assert_eq!(flows[0].server_completion(), Some(Duration::from_millis(50)));
 }
+
+#[test]
+fn acknowledgments_of_a_flight_measure_the_rate() {
+    let mut trace = Trace::at_server(true);
+    for number in 0..6 {
+        trace.data(101.0, 1448 * number, 1448);
+    }
+    for number in 1..=5 {
+        trace.ack(201.0 + 2.0 * f64::from(number), 1448 * number, &[]);
+    }
+    // The last one was delayed, and does not count.
+    trace.ack(251.0, 1448 * 6, &[]);
+    // The next flight is limited by the window, and has a lower rate.
+    for number in 6..12 {
+        trace.data(211.0 + 40.0, 1448 * number, 1448);
+    }
+    for number in 7..=12 {
+        trace.ack(281.0 + 10.0 * f64::from(number), 1448 * number, &[]);
+    }
+    let transfer = trace.transfers()[0].transfer;
+    assert_eq!(transfer.rate_bps(), Some(4 * 1448 * 8 * 1000 / 8));
+    assert_eq!(transfer.min_rtt, Some(Duration::from_millis(100)));
+    assert_eq!(transfer.first_segments, 6);
+}
+
+#[test]
+fn a_retransmission_ends_the_measurement_of_the_rate() {
+    let rate = |repeats: bool| {
+        let mut trace = Trace::at_server(true);
+        for number in 0..6 {
+            trace.data(101.0, 1448 * number, 1448);
+        }
+        trace.ack(203.0, 1448, &[]);
+        if repeats {
+            trace.data(403.0, 1448, 1448);
+        }
+        trace.ack(503.0, 1448 * 3, &[]);
+        trace.ack(503.1, 1448 * 5, &[]);
+        trace.transfers()[0].transfer.rate_bps()
+    };
+    assert!(rate(false).is_some());
+    assert_eq!(rate(true), None);
+}

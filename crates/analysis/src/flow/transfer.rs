@@ -11,6 +11,9 @@ use wire::SeqNum;
 use crate::packet::Packet;
 use crate::sender::{Role, Sender};
 
+/// Fewest acknowledgments that measure a rate.
+const LEAST_ACKS: u32 = 3;
+
 /// A transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
@@ -24,7 +27,8 @@ pub struct Transfer {
     pub bytes: u64,
     /// Segments with these bytes. A packet that offload has joined counts as several.
     pub segments: u64,
-    /// Segments of these that were sent before the first acknowledgment of the transfer's data.
+    /// Segments of these that were sent before the first acknowledgment of the transfer's data, or
+    /// before the first retransmission.
     pub first_segments: u64,
     /// Packets that were sent again, also those that were not necessary.
     pub retransmitted_packets: u64,
@@ -32,9 +36,58 @@ pub struct Transfer {
     pub srtt: Option<Duration>,
     /// Time between the capture and the sender and back, as known at the beginning.
     pub lag: Duration,
+    /// Minimum round-trip time between the capture and the receiver during the transfer.
+    pub min_rtt: Option<Duration>,
     first: SeqNum,
     end: SeqNum,
-    has_answer: bool,
+    flight: Option<Flight>,
+    /// Highest rate of the flights before, in bytes per second.
+    rate: Option<u64>,
+}
+
+/// Acknowledgments of a flight: data that was outstanding when the one before was acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Flight {
+    /// First sequence number after the flight.
+    end: SeqNum,
+    /// First acknowledgment, and its time.
+    from: (SeqNum, Instant),
+    /// Last acknowledgment that leaves a part of the flight outstanding, and its time.
+    to: (SeqNum, Instant),
+    /// Acknowledgments from the first to the last one.
+    count: u32,
+    /// Whether nothing has been reported as missing or sent again yet.
+    is_whole: bool,
+}
+
+impl Flight {
+    fn new(from: (SeqNum, Instant), end: SeqNum, is_whole: bool) -> Self {
+        Self { end, from, to: from, count: 1, is_whole }
+    }
+
+    /// Rate in bytes per second at which the receiver acknowledged the flight. The acknowledgment
+    /// of its end does not count, because it may be delayed.
+    fn rate(&self) -> Option<u64> {
+        let bytes = u64::from(self.to.0.value().wrapping_sub(self.from.0.value()));
+        let span = self.to.1.since(self.from.1).as_nanos();
+        if self.count < LEAST_ACKS { None } else { (bytes * 1_000_000_000).checked_div(span) }
+    }
+}
+
+impl Transfer {
+    /// Rate in bits per second at which the receiver acknowledged the payload of a flight: the
+    /// highest of all flights without a loss. It is that of the slowest link, if this link has no
+    /// other traffic. `None` without a flight with three acknowledgments at different times.
+    pub fn rate_bps(&self) -> Option<u64> {
+        let last = self.flight.as_ref().and_then(Flight::rate);
+        self.rate.max(last).map(|rate| rate.saturating_mul(8))
+    }
+
+    /// Begins the next flight with an acknowledgment.
+    fn begin_flight(&mut self, from: (SeqNum, Instant), is_whole: bool) {
+        let before = self.flight.replace(Flight::new(from, self.end, is_whole));
+        self.rate = self.rate.max(before.as_ref().and_then(Flight::rate));
+    }
 }
 
 /// Transfers of a direction.
@@ -71,19 +124,27 @@ impl Transfers {
                 srtt: sender.srtt(),
                 lag: sender.lag(),
                 first: packet.seq,
+                min_rtt: None,
                 end: packet.seq,
-                has_answer: false,
+                flight: None,
+                rate: None,
             });
             self.count += 1;
         }
         let Some(current) = &mut self.current else { return };
         match role {
-            Role::Retransmission => current.retransmitted_packets += 1,
+            Role::Retransmission => {
+                current.retransmitted_packets += 1;
+                match &mut current.flight {
+                    Some(flight) => flight.is_whole = false,
+                    None => current.begin_flight((current.first, packet.at), false),
+                }
+            }
             Role::New | Role::Reordered => {
                 current.bytes += u64::from(packet.payload_len);
                 let segments = u64::from(packet.payload_len.div_ceil(sender.mss().max(1)));
                 current.segments += segments;
-                current.first_segments += if current.has_answer { 0 } else { segments };
+                current.first_segments += if current.flight.is_some() { 0 } else { segments };
             }
             Role::KeepAlive | Role::WindowProbe => return,
         }
@@ -94,10 +155,31 @@ impl Transfers {
         }
     }
 
-    /// Takes an acknowledgment number that the other end sends.
-    pub(crate) fn on_ack(&mut self, ack: SeqNum, at: Instant) {
+    /// Takes an acknowledgment that the other end sends, with a round-trip time that it completes.
+    /// `reports` says that it is a duplicate or has SACK blocks.
+    pub(crate) fn on_ack(
+        &mut self,
+        ack: SeqNum,
+        at: Instant,
+        rtt: Option<Duration>,
+        reports: bool,
+    ) {
         let Some(current) = &mut self.current else { return };
-        current.has_answer |= ack.after(current.first);
+        if let Some(rtt) = rtt {
+            current.min_rtt = Some(current.min_rtt.map_or(rtt, |min| min.min(rtt)));
+        }
+        match &mut current.flight {
+            None if ack.after(current.first) || reports => {
+                current.begin_flight((ack, at), !reports);
+            }
+            Some(flight) if !ack.before(flight.end) => current.begin_flight((ack, at), !reports),
+            Some(flight) if reports => flight.is_whole = false,
+            Some(flight) if flight.is_whole && ack.after(flight.to.0) => {
+                flight.to = (ack, at);
+                flight.count += 1;
+            }
+            _ => {}
+        }
         if current.acknowledged_at.is_none() && !ack.before(current.end) {
             current.acknowledged_at = Some(at);
         }

@@ -245,6 +245,8 @@ impl TransferRow<'_> {
             ("first_segments", count(|each| each.first_segments)),
             ("retransmitted_packets", count(|each| each.retransmitted_packets)),
             ("srtt_s", optional_f64s(rows, |row| row.of.transfer.srtt.map(seconds))),
+            ("rtt_min_s", optional_f64s(rows, |row| row.of.transfer.min_rtt.map(seconds))),
+            ("rate_bps", optional_u64s(rows, |row| row.of.transfer.rate_bps())),
         ]
     }
 }
