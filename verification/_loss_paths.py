@@ -21,7 +21,7 @@ from tcpsf import (
     Transfers,
     run,
 )
-from tcpsf.capture_law import size_loss
+from tcpsf.captures.law import size_loss
 from tcpsf.python_models import LossModel, PacketFacts, QueueDiscipline, QueueFacts
 
 Place: TypeAlias = Literal["sender", "receiver"]

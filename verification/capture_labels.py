@@ -25,7 +25,7 @@ from typing import Any, Final
 from _verdicts import judged
 
 from tcpsf import captures
-from tcpsf.capture_explanation import REASONS
+from tcpsf.captures.explanation import REASONS
 
 LABELS: Final = {
     0: "none",

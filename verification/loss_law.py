@@ -25,9 +25,9 @@ from typing import Final
 
 from _loss_paths import FULL, LONG, LOSS, SHORT, Law, Place, capture_long, capture_short
 
-from tcpsf.capture_law import LossLaw
-from tcpsf.capture_laws import loss_laws
 from tcpsf.captures import analyze
+from tcpsf.captures.law import LossLaw
+from tcpsf.captures.laws import loss_laws
 from tcpsf.intervals import Ends, wilson
 
 PLACES: Final[tuple[Place, ...]] = ("sender", "receiver")

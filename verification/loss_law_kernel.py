@@ -21,9 +21,9 @@ from typing import Final
 
 from capture_kernel import LossyPath, transfer
 
-from tcpsf.capture_law import LossLaw
-from tcpsf.capture_laws import loss_laws
 from tcpsf.captures import CaptureTables, analyze
+from tcpsf.captures.law import LossLaw
+from tcpsf.captures.laws import loss_laws
 
 LOSS: Final = 0.03
 """Loss of each link."""

@@ -23,8 +23,8 @@ from tcpsf.advice.remedy_list import NONE
 from tcpsf.advice.replay import ReplayArm, ReplayRun
 from tcpsf.advice.setups import MOST_SETUPS, drawn, setups
 from tcpsf.advice.verdicts import results
-from tcpsf.capture_law import LossLaw, PolicerTest, SizeClass
 from tcpsf.captures import CaptureResult, CaptureTables, analyze
+from tcpsf.captures.law import LossLaw, PolicerTest, SizeClass
 from tcpsf.distribution import Distribution
 from tcpsf.errors import TcpsfError
 

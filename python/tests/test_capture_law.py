@@ -26,12 +26,12 @@ from tcpsf import (
     Transfers,
     run,
 )
-from tcpsf.capture_law import LossLaw, size_loss
-from tcpsf.capture_law_plots import law_plots
-from tcpsf.capture_law_text import law_lines
-from tcpsf.capture_laws import LossLaws, loss_laws
-from tcpsf.capture_loss_fit import Clusters, SizeCounts, fit, fit_level
 from tcpsf.captures import CaptureReader, analyze
+from tcpsf.captures.law import LossLaw, size_loss
+from tcpsf.captures.law_plots import law_plots
+from tcpsf.captures.law_text import law_lines
+from tcpsf.captures.laws import LossLaws, loss_laws
+from tcpsf.captures.loss_fit import Clusters, SizeCounts, fit, fit_level
 from tcpsf.python_models import LossModel
 
 SIZES = tuple(1448 * (number % 8) + (100, 300, 600, 1000)[number % 4] for number in range(1600))
@@ -213,7 +213,7 @@ class TestSimulatedPaths:
     ) -> None:
         path = captured(tmp_path, loss=PacketLoss(probability=0.03), sizes=(600 * 1448,) * 12)
         whole = law_of(path)
-        monkeypatch.setattr("tcpsf.captures.PACKETS_BETWEEN_CHECKS", 500)
+        monkeypatch.setattr("tcpsf.captures.reader.PACKETS_BETWEEN_CHECKS", 500)
         laws = LossLaws()
         for batch in CaptureReader(path).batches():
             laws.add(batch)

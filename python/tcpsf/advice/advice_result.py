@@ -14,7 +14,7 @@ from tcpsf.advice.remedy_list import Remedy
 from tcpsf.advice.replay import BYTES, MEAN, PACKETS, PERCENTILES
 from tcpsf.advice.setups import ReplaySetup, counted
 from tcpsf.advice.verdicts import P99, RemedyResult, ReplayedMeasure, best
-from tcpsf.capture_law import LossLaw
+from tcpsf.captures.law import LossLaw
 
 DEPENDENCE = {
     "packet": "the same for packets of any size",

@@ -20,9 +20,9 @@ from tcpsf.advice.remedy_list import NONE, REMEDIES, Remedy
 from tcpsf.advice.replay import ReplayPlan
 from tcpsf.advice.setups import setups
 from tcpsf.advice.verdicts import hull, results
-from tcpsf.capture_law import LossLaw
-from tcpsf.capture_laws import loss_laws
 from tcpsf.captures import CaptureResult, CaptureTables, analyze
+from tcpsf.captures.law import LossLaw
+from tcpsf.captures.laws import loss_laws
 from tcpsf.distribution import Distribution
 from tcpsf.errors import TcpsfError
 from tcpsf.runs import Progress, checked_seed

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from tcpsf.capture_law import LossLaw, size_loss
+from tcpsf.captures.law import LossLaw, size_loss
 from tcpsf.scenario import BurstLoss, ByteLoss, PacketLoss
 
 LONGEST_RUN = 20.0

@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from tcpsf.capture_law import LossLaw
 from tcpsf.captures import CaptureTables
+from tcpsf.captures.law import LossLaw
 
 if TYPE_CHECKING:
     import polars as pl

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tcpsf import text
-from tcpsf.capture_report.capture_page import CaptureFigures, capture_page
-from tcpsf.capture_report.drawn_flows import (
+from tcpsf.captures import STANDARD_INPUT, CaptureReader, CaptureTables
+from tcpsf.captures.report.capture_page import CaptureFigures, capture_page
+from tcpsf.captures.report.drawn_flows import (
     MOST_FLOWS,
     DrawnFlow,
     FlowName,
@@ -19,9 +20,8 @@ from tcpsf.capture_report.drawn_flows import (
     second_pass,
     words_of,
 )
-from tcpsf.capture_report.flow_lengths import CLASSES, size_file
-from tcpsf.capture_summary import CaptureSummary
-from tcpsf.captures import STANDARD_INPUT, CaptureReader, CaptureTables
+from tcpsf.captures.report.flow_lengths import CLASSES, size_file
+from tcpsf.captures.summary import CaptureSummary
 from tcpsf.cli.file_checks import put, staged_file, staged_page
 from tcpsf.errors import TcpsfError
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tcpsf import text
-from tcpsf.capture_law import LossLaw
+from tcpsf.captures.law import LossLaw
 from tcpsf.chart import Axis, Plot, plot
 
 MOST_RUNS = 12

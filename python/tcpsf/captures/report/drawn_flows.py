@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tcpsf.captures import (
+from tcpsf.captures.reader import (
     CaptureReader,
     CaptureTables,
     ChosenConnections,

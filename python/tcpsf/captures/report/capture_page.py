@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tcpsf import __version__, text
-from tcpsf.capture_law import LossLaw
-from tcpsf.capture_law_plots import law_plots
-from tcpsf.capture_law_text import law_lines
-from tcpsf.capture_report.cost_figures import cost_plots, verdict
-from tcpsf.capture_report.drawn_flows import DrawnFlow
-from tcpsf.capture_report.flow_lengths import CLASSES, FlowLengths
-from tcpsf.capture_report.sequence_plot import sequence_plot
-from tcpsf.capture_report.server_completion import CompletionTimes, completion_plots
-from tcpsf.capture_summary import cause_table, longest_table, notes_of
-from tcpsf.captures import CaptureTables
+from tcpsf.captures.law import LossLaw
+from tcpsf.captures.law_plots import law_plots
+from tcpsf.captures.law_text import law_lines
+from tcpsf.captures.reader import CaptureTables
+from tcpsf.captures.report.cost_figures import cost_plots, verdict
+from tcpsf.captures.report.drawn_flows import DrawnFlow
+from tcpsf.captures.report.flow_lengths import CLASSES, FlowLengths
+from tcpsf.captures.report.sequence_plot import sequence_plot
+from tcpsf.captures.report.server_completion import CompletionTimes, completion_plots
+from tcpsf.captures.summary import cause_table, longest_table, notes_of
 from tcpsf.chart import Axis, Plot, plot
 from tcpsf.run_report.page_sections import PageSection, page_of_sections
 

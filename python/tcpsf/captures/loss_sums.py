@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcpsf.capture_loss_fit import Clusters, Numbers
-from tcpsf.captures import CaptureTables
+from tcpsf.captures.loss_fit import Clusters, Numbers
+from tcpsf.captures.reader import CaptureTables
 from tcpsf.distribution import Distribution
 
 if TYPE_CHECKING:

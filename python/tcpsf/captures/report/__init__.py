@@ -3,6 +3,6 @@
 `report` writes the page of a file.
 """
 
-from tcpsf.capture_report.page_of_file import report
+from tcpsf.captures.report.page_of_file import report
 
 __all__ = ["report"]

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tcpsf import text
-from tcpsf.capture_law import LossLaw
-from tcpsf.capture_law_text import law_lines
-from tcpsf.capture_laws import LossLaws
-from tcpsf.captures import CaptureFacts, CaptureTables
+from tcpsf.captures.law import LossLaw
+from tcpsf.captures.law_text import law_lines
+from tcpsf.captures.laws import LossLaws
+from tcpsf.captures.reader import CaptureFacts, CaptureTables
 from tcpsf.distribution import Distribution
 
 if TYPE_CHECKING:

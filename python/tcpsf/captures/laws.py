@@ -14,10 +14,10 @@ from typing import Any, Literal
 import numpy as np
 
 from tcpsf import text
-from tcpsf.capture_law import FittedLoss, LossLaw, PolicerTest, PositionClass, RunLength, SizeClass
-from tcpsf.capture_loss_fit import CONFIDENCE, Clusters, SizeCounts, fit, fit_level
-from tcpsf.capture_loss_sums import LossSums
-from tcpsf.captures import CaptureTables
+from tcpsf.captures.law import FittedLoss, LossLaw, PolicerTest, PositionClass, RunLength, SizeClass
+from tcpsf.captures.loss_fit import CONFIDENCE, Clusters, SizeCounts, fit, fit_level
+from tcpsf.captures.loss_sums import LossSums
+from tcpsf.captures.reader import CaptureTables
 from tcpsf.intervals import Ends, wilson
 
 DIRECTIONS: tuple[Literal["originator", "responder"], ...] = ("originator", "responder")
