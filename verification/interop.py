@@ -192,9 +192,16 @@ def exchanges(verdicts: Verdicts, *, connections: int) -> None:
 
 
 def counted(link: str, case: Row, row: Row) -> tuple[int, int, int]:
-    """Number of connections: requested, good at both ends, and timed out because of the link."""
+    """Number of connections: requested, good at both ends, and timed out because of the link.
+
+    On a link with heavy losses, all repeated transmissions of a FIN may be lost. The kernel then
+    forgets the connection of a closed socket (`tcp_orphan_retries`), and the other end becomes idle.
+    """
     opened, good = case["connections"], min(row["ours"]["good"], row["kernel"]["good"])
-    timed_out = max(row[end]["bad"].get("timed-out", 0) for end in ("ours", "kernel"))
+    reasons = ("timed-out", "idle") if link in HEAVY else ("timed-out",)
+    timed_out = max(
+        sum(row[end]["bad"].get(reason, 0) for reason in reasons) for end in ("ours", "kernel")
+    )
     most = opened if link in HEAVY else 1 if link in BURSTS else 0
     return opened, good, min(timed_out + row["open"], opened - good, most)
 
