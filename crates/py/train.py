@@ -4,7 +4,8 @@ maturin runs this program with an instrumented build. The scenarios are the exam
 the Smart Framing paper's network with each of its senders, at two loads and with two sets of timers.
 The same network with the sender of Linux follows.
 One further run has the greedy flows only. Two further runs have a return path that only delays; the
-paper's return path has a rate. The profile changes the speed of the extension and no result.
+paper's return path has a rate. A capture of one run is analysed. The profile changes the speed of the
+extension and no result.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from tcpsf import Scenario, run
+from tcpsf import Pcap, Scenario, run
+from tcpsf.captures import analyze
 from tcpsf.papers import smart_framing as paper
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "scenarios"
@@ -42,6 +45,16 @@ def _scenarios() -> Iterator[Scenario]:
     yield delayed.with_value("workload.web.handshake", True)
 
 
+def _analyse() -> None:
+    web = paper.web_scenario(sender="linux", greedy_sender="linux", duration="60s")
+    linux = web.with_value("tcp.profile", "linux-6.18").with_value("workload.web.handshake", True)
+    with TemporaryDirectory() as name:
+        path = Path(name) / "capture.pcapng"
+        run(linux, seed=7, pcap=Pcap(path=path))
+        analyze(path)
+
+
 if __name__ == "__main__":
     for scenario in _scenarios():
         run(scenario, seed=7)
+    _analyse()
