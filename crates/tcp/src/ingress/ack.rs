@@ -90,7 +90,7 @@ impl Connection {
             return Step::Stop;
         }
         self.enter(State::Established);
-        self.snd.syn_acknowledged(now, &self.config);
+        self.snd.syn_acknowledged(now, &self.config, self.timestamp_rtt(segment, now));
         self.snd.negotiated(&self.config, &self.negotiated, now);
         self.timers.retransmit = Instant::NEVER;
         let window = segment.window.bytes(self.negotiated.send_scale);

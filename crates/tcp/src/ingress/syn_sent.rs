@@ -45,7 +45,7 @@ impl Connection {
             // The application closed before the handshake was complete.
             self.enter(State::FinWait1);
         }
-        self.snd.syn_acknowledged(now, &self.config);
+        self.snd.syn_acknowledged(now, &self.config, self.timestamp_rtt(segment, now));
         self.snd.negotiated(&self.config, &self.negotiated, now);
         self.timers.retransmit = Instant::NEVER;
         // RFC 7323 §2.2: the window of a SYN is never scaled.

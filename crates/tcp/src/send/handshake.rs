@@ -34,8 +34,13 @@ impl Sender {
         self.last_sent = now;
     }
 
-    /// Handles the acknowledgment of the SYN.
-    pub(crate) fn syn_acknowledged(&mut self, now: Instant, config: &Config) {
+    /// Handles the acknowledgment of the SYN. `timestamp_rtt` is its round-trip time by timestamps.
+    pub(crate) fn syn_acknowledged(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        timestamp_rtt: Option<Duration>,
+    ) {
         self.una = self.iss + 1;
         self.nxt = self.una;
         self.max = self.max.latest(self.una);
@@ -46,7 +51,9 @@ impl Sender {
         let sample =
             timed.map(|(_, at)| now.since(at)).filter(|_| self.statistics.syn_timeouts == 0);
         if let Some(packets) = self.special.packets_mut() {
-            packets.handshake_done(sample, self.smss, self.una, self.nxt, now);
+            // Linux's `tcp_synack_rtt_meas`: timestamps measure a repeated SYN, too (RFC 7323 §4).
+            let rtt = sample.or(timestamp_rtt);
+            packets.handshake_done(rtt, self.smss, self.una, self.nxt, now);
         }
         match sample {
             Some(rtt) => self.rtt.sample(rtt, &config.rto),
