@@ -50,8 +50,9 @@ Share of the replies that wait for the retransmission timeout, because RACK igno
 acknowledgment. A packet socket records the times of the kernel's segments. Each reply is simulated
 with its own minimum round-trip time and that of its first retransmission. `same` is the share of the
 replies whose simulation waits if, and only if, the kernel does. Both round-trip times of a `clear`
-reply are more than 10 µs apart: the time between the kernel's readings of its clock and the packet
-socket varies by some microseconds.
+reply are further apart than their error, at least 10 µs: the time between the kernel's readings of its
+clock and the packet socket varies by some microseconds. The handshakes, which the kernel measures
+itself, show this error.
 """
 
 

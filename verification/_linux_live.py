@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import _linux_tap
 from _linux_capture import ACK, SYN, Packet, packets
-from _linux_tap import round_trips
+from _linux_tap import RoundTrips, round_trips
 
 JIFFY_S: Final = 0.004
 WHEEL_S: Final = 4096 * JIFFY_S
@@ -104,9 +104,8 @@ class Reply:
     """Largest deviation of a packet's delay from these medians, in seconds."""
     nominal_error_s: float
     """Largest deviation of a packet's delay from half the round-trip time, in seconds."""
-    round_trips: tuple[float, float] | None = None
-    """The kernel's minimum round-trip time before the first retransmission, and the time from that
-    to its acknowledgment, in seconds, if they were recorded."""
+    round_trips: RoundTrips | None = None
+    """Round-trip times before and after the first retransmission, if they were recorded."""
 
 
 def replies(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import polars as pl
 from _linux_live import JIFFY_S, SEGMENT, SHORT, WHEEL_S, Losses, Reply, Sent, Setting
+from _linux_tap import RoundTrips
 
 import tcpsf
 
@@ -27,8 +30,10 @@ them a tick late, as if the reply had begun a tick earlier."""
 NOISE_S: Final = 20e-6
 """Deviations of the delay that the capture does not show, in seconds."""
 CLEAR_S: Final = 10e-6
-"""Error of the recorded round-trip times: the time between the kernel's readings of its clock and
-the packet socket varies by some microseconds."""
+"""Least error of the recorded round-trip times: the time between the kernel's readings of its clock
+and the packet socket varies by some microseconds."""
+CLEAR_PART: Final = 0.95
+"""Part of the handshakes whose deviation is at most the error."""
 RESOLUTION_S: Final = 0.0001
 """Time between an event in the kernel and its time in the capture, in seconds."""
 
@@ -51,7 +56,7 @@ def simulated(
     ticks: int = 0,
     noise_s: float = 0.0,
     seed: int = 1,
-    round_trips: tuple[float, float] | None = None,
+    round_trips: RoundTrips | None = None,
 ) -> list[Sent]:
     """Simulate a reply with the same losses.
 
@@ -61,7 +66,7 @@ def simulated(
     in a round trip. ``round_trips`` are the round-trip times in seconds before the first
     retransmission and from then on.
     """
-    down_s = reply.down_s if round_trips is None else round_trips[0] - reply.up_s
+    down_s = reply.down_s if round_trips is None else round_trips.least_s - reply.up_s
     start = (reply.phase_s + ticks * JIFFY_S - down_s - 2 * reply.up_s) % WHEEL_S
     draw = random.Random(f"{reply.losses} {seed}")  # noqa: S311 (no secret)
     tcp: dict[str, Any] = {"profile": "linux-6.18", "sack": setting.sack}
@@ -123,9 +128,7 @@ def _link(
     return found
 
 
-def _change(
-    reply: Reply, begin_s: float, round_trips: tuple[float, float] | None
-) -> dict[str, Any]:
+def _change(reply: Reply, begin_s: float, round_trips: RoundTrips | None) -> dict[str, Any]:
     """Return the change of the round-trip time in the silence before the first retransmission."""
     if round_trips is None:
         return {}
@@ -134,7 +137,7 @@ def _change(
     for one in reply.sent:
         if one.seq in known:
             at_s = begin_s + (before_s + one.time_s) / 2
-            delay_s = round_trips[1] - reply.up_s
+            delay_s = round_trips.again_s - reply.up_s
             return {"delay_changes": [{"at": _nanos(at_s), "delay": _nanos(delay_s)}]}
         known.add(one.seq)
         before_s = one.time_s
@@ -226,9 +229,11 @@ class Proportion:
     same: float
     """Share of the replies whose simulation decides likewise."""
     clear: int
-    """Number of replies whose two round-trip times are more than `CLEAR_S` apart."""
+    """Number of replies whose two round-trip times are further apart than ``error_s``."""
     clear_same: float
     """Share of those whose simulation decides likewise."""
+    error_s: float
+    """Error of the difference of two recorded round-trip times in seconds."""
 
 
 def likewise(found: Sequence[Proportion]) -> float:
@@ -247,13 +252,14 @@ def proportion(replies: Sequence[Reply], setting: Setting) -> Proportion:
     def waits(sent: Sequence[Sent]) -> bool:
         return sent[-1].time_s > usual + RTO_S / 2
 
+    error_s = round_trip_error([each.round_trips for each in replies if each.round_trips])
     rows = []
     for reply in replies:
         if reply.round_trips is None:
             continue
-        least, again = reply.round_trips
         ours = simulated(reply, setting, round_trips=reply.round_trips)
-        rows.append((waits(reply.sent), waits(ours), abs(again - least) > CLEAR_S))
+        apart_s = abs(reply.round_trips.again_s - reply.round_trips.least_s)
+        rows.append((waits(reply.sent), waits(ours), apart_s > error_s))
     clear = [kernel == ours for kernel, ours, is_clear in rows if is_clear]
     return Proportion(
         setting=setting,
@@ -264,4 +270,19 @@ def proportion(replies: Sequence[Reply], setting: Setting) -> Proportion:
         same=sum(kernel == ours for kernel, ours, _ in rows) / len(rows),
         clear=len(clear),
         clear_same=sum(clear) / max(1, len(clear)),
+        error_s=error_s,
     )
+
+
+def round_trip_error(measured: Sequence[RoundTrips]) -> float:
+    """Estimate the error of a difference of two recorded round-trip times in seconds.
+
+    The kernel's own measurement of each handshake is known. The deviations of the packet socket from
+    it are those of one round-trip time, and a difference has two.
+    """
+    corrections = [each.correction_s for each in measured]
+    if not corrections:
+        return CLEAR_S
+    middle = statistics.median(corrections)
+    deviations = sorted(abs(each - middle) for each in corrections)
+    return max(CLEAR_S, math.sqrt(2) * deviations[int(CLEAR_PART * (len(deviations) - 1))])

@@ -11,7 +11,7 @@ import socket
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from _linux_capture import FIN, SYN, Packet, parse
 
@@ -98,8 +98,19 @@ def read(file: Path) -> dict[int, Recorded]:
     return {port: Recorded(time_us, found.get(port, [])) for port, time_us in handshakes}
 
 
-def round_trips(recorded: Recorded) -> tuple[float, float] | None:
-    """Return two round-trip times in seconds: the minimum before, and that of a retransmission.
+class RoundTrips(NamedTuple):
+    """Round-trip times of a connection whose first retransmission was acknowledged, in seconds."""
+
+    least_s: float
+    """The kernel's minimum before that."""
+    again_s: float
+    """From the first retransmission to its acknowledgment."""
+    correction_s: float
+    """Difference between the kernel's measurement of the handshake and that of the packet socket."""
+
+
+def round_trips(recorded: Recorded) -> RoundTrips | None:
+    """Return the round-trip times before the first retransmission and that of this.
 
     The second one is from the first data segment that is sent twice to the acknowledgment that
     delivers it. The minimum is over the handshake and the acknowledgments before. Linux measures
@@ -132,7 +143,8 @@ def round_trips(recorded: Recorded) -> tuple[float, float] | None:
             if more_ns is None:
                 more_ns = least_ns - (one.time_ns - opened_ns)
             elif resent is not None and one.delivers(resent[0]):
-                return least_ns / 1e9, (one.time_ns - resent[1] + more_ns) / 1e9
+                again_ns = one.time_ns - resent[1] + more_ns
+                return RoundTrips(least_ns / 1e9, again_ns / 1e9, more_ns / 1e9)
             delivered = [end for end in sent_ns if one.delivers(end)]
             if delivered:
                 rtt_ns = one.time_ns - max(sent_ns[end] for end in delivered) + more_ns

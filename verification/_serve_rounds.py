@@ -61,10 +61,10 @@ def decisions(outcomes: Sequence[Outcome], capture: Path) -> tuple[int, int, int
             if port == one.port and begin_s < one.time_s
         ]
         rounds = round_trips(times[-1]) if times else None
-        if rounds is None or abs(rounds[1] - rounds[0]) < CLEAR_S:
+        if rounds is None or abs(rounds.again_s - rounds.least_s) < CLEAR_S:
             continue
         clear += 1
-        same += one.waited == (rounds[1] < rounds[0])
+        same += one.waited == (rounds.again_s < rounds.least_s)
     return same, clear, total
 
 

@@ -12,7 +12,8 @@ programs. It is measured as that of the medians without a remedy, and subtracted
 The interval of a prediction contains those of all loss laws of the replay. Its end may be the
 prediction for the true law: losses per byte have the exponent 1, which is the largest that a replay
 has. A prediction is therefore right if the measured value is within 10 % of this interval, or if the
-interval of the measurement overlaps with it.
+interval of the measurement overlaps with it. If the replay without a remedy differs from the capture,
+`tcpsf advise` recommends nothing. The predictions are then printed and not judged.
 
     python verification/advise_live.py [--only 1,2] [--requests 2500] [--rate 60]
 
@@ -216,7 +217,10 @@ def work(verdicts: Verdicts) -> None:
         print(f"   request and processing: {1e3 * before_s:.1f} ms", flush=True)
         for each, times in (("none", plain), (setup.remedy, remedied)):
             text, holds = judged(found, each, percentile(times, before_s))
-            verdicts.report(text, holds=holds)
+            if found.is_replay_like_capture:
+                verdicts.report(text, holds=holds)
+            else:
+                print(f"  not judged, the replay differs from the capture: {text}", flush=True)
 
 
 if __name__ == "__main__":

@@ -193,7 +193,8 @@ def proportions() -> Iterator[Proportion]:
                 f"{setting}, {found.losses}: "
                 f"{found.kernel:.0%} of {found.count} replies of the kernel wait for the timeout, "
                 f"and {found.ours:.0%} of the simulations; {found.same:.0%} decide likewise, and "
-                f"{found.clear_same:.0%} of the {found.clear} that are clear",
+                f"{found.clear_same:.0%} of the {found.clear} that are more than "
+                f"{1e6 * found.error_s:.0f} µs apart",
                 flush=True,
             )
             yield found
