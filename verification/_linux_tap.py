@@ -106,7 +106,7 @@ class RoundTrips(NamedTuple):
     again_s: float
     """From the first retransmission to its acknowledgment."""
     correction_s: float
-    """Difference between the kernel's measurement of the handshake and that of the packet socket."""
+    """Difference between the kernel's measurement of the handshake and the packet socket's."""
 
 
 def round_trips(recorded: Recorded) -> RoundTrips | None:
