@@ -16,13 +16,13 @@ from test_captures import LINUX, captured
 
 from tcpsf import Pcap, Scenario, TcpsfError, run
 from tcpsf.captures import CaptureReader, CaptureTables, analyze
+from tcpsf.captures.capture_summary import CAUSES, CaptureSummary
 from tcpsf.captures.report import drawn_flows, report, sequence_plot
 from tcpsf.captures.report.capture_page import CaptureFigures
 from tcpsf.captures.report.cost_figures import GROUPS, group_of, verdict
 from tcpsf.captures.report.drawn_flows import FlowSelection, second_pass
 from tcpsf.captures.report.flow_lengths import FlowLengths
 from tcpsf.captures.report.server_completion import CompletionTimes
-from tcpsf.captures.summary import CAUSES, CaptureSummary
 from tcpsf.chart import marks
 from tcpsf.distribution import EXACT
 

@@ -15,8 +15,8 @@ from conftest import Command
 
 from tcpsf import Link, MaskLoss, Pcap, Scenario, SenderShare, Tcp, TcpsfError, Transfers, run
 from tcpsf.captures import CaptureResult, analyze
+from tcpsf.captures.capture_summary import CAUSES
 from tcpsf.captures.explanation import REASONS
-from tcpsf.captures.summary import CAUSES
 
 LINUX = "linux / full / iw=10"
 RFC = "reno+sack / full / iw=10"

@@ -10,9 +10,9 @@ from typing import Any
 
 from tcpsf import __version__
 from tcpsf.captures import STANDARD_INPUT, CaptureReader, CaptureTables, Place, SenderRules
+from tcpsf.captures.capture_summary import CaptureSummary, summary_lines
 from tcpsf.captures.explanation import explanation, packet_explanation
 from tcpsf.captures.report.drawn_flows import FlowName
-from tcpsf.captures.summary import CaptureSummary, summary_lines
 from tcpsf.cli.capture_files import CaptureFiles, capture_files
 from tcpsf.cli.file_checks import writing
 from tcpsf.cli.output import MARK, print_result, put_json, results_folder

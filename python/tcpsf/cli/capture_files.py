@@ -9,6 +9,7 @@ from typing import Any
 
 from tcpsf import text
 from tcpsf.captures import STANDARD_INPUT, CaptureReader, CaptureTables
+from tcpsf.captures.capture_summary import CaptureSummary
 from tcpsf.captures.report.capture_page import CaptureFigures, capture_page
 from tcpsf.captures.report.drawn_flows import (
     MOST_FLOWS,
@@ -21,7 +22,6 @@ from tcpsf.captures.report.drawn_flows import (
     words_of,
 )
 from tcpsf.captures.report.flow_lengths import CLASSES, size_file
-from tcpsf.captures.summary import CaptureSummary
 from tcpsf.cli.file_checks import put, staged_file, staged_page
 from tcpsf.errors import TcpsfError
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tcpsf import __version__, text
+from tcpsf.captures.capture_summary import cause_table, longest_table, notes_of
 from tcpsf.captures.law import LossLaw
 from tcpsf.captures.law_plots import law_plots
 from tcpsf.captures.law_text import law_lines
@@ -15,7 +16,6 @@ from tcpsf.captures.report.drawn_flows import DrawnFlow
 from tcpsf.captures.report.flow_lengths import CLASSES, FlowLengths
 from tcpsf.captures.report.sequence_plot import sequence_plot
 from tcpsf.captures.report.server_completion import CompletionTimes, completion_plots
-from tcpsf.captures.summary import cause_table, longest_table, notes_of
 from tcpsf.chart import Axis, Plot, plot
 from tcpsf.run_report.page_sections import PageSection, page_of_sections
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tcpsf import text
-from tcpsf.captures.summary import CAUSES
+from tcpsf.captures.capture_summary import CAUSES
 from tcpsf.chart import Axis, Plot, plot
 
 GROUPS: Mapping[str, tuple[str, ...]] = {

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
+from tcpsf.captures.capture_summary import CaptureSummary
 from tcpsf.captures.reader import STANDARD_INPUT, CaptureReader, Place, SenderRules
 from tcpsf.captures.report.capture_page import CaptureFigures, capture_page
 from tcpsf.captures.report.drawn_flows import FlowName, FlowSelection, second_pass
-from tcpsf.captures.summary import CaptureSummary
 from tcpsf.errors import TcpsfError
 from tcpsf.staging import write_file
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tcpsf import text
+from tcpsf.captures.capture_summary import CAUSES
 from tcpsf.captures.report.drawn_flows import DrawnFlow
-from tcpsf.captures.summary import CAUSES
 from tcpsf.chart import Axis, Curve, Panel, Plot
 
 if TYPE_CHECKING:
