@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -55,6 +55,11 @@ class Check:
         return self.captured.low <= high * (1 + AGREES) and low <= self.captured.high * (1 + AGREES)
 
 
+def differing(checks: Sequence[Check]) -> list[Check]:
+    """Return the checks in which the replay differs from the capture."""
+    return [each for each in checks if not each.agrees]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Advice:
     """Result of `advise`. ``str(advice)`` is the text that `tcpsf advise` prints."""
@@ -88,7 +93,7 @@ class Advice:
     @property
     def is_replay_like_capture(self) -> bool:
         """Whether all percentiles of the replay without a remedy agree with the capture."""
-        return all(each.agrees for each in self.checks)
+        return not differing(self.checks)
 
     @property
     def answer(self) -> Answer:
@@ -222,7 +227,7 @@ def _law_sentence(found: Advice) -> str:
 
 
 def _check_sentence(found: Advice) -> str:
-    different = [each for each in found.checks if not each.agrees]
+    different = differing(found.checks)
     shown = different[0] if different else found.checks[-1]
     replayed = "nothing" if shown.replayed is None else text.plain(1e3 * shown.replayed.value, 0)
     values = (
@@ -301,8 +306,9 @@ def assumptions(found: Advice) -> Iterator[str]:
     yield f"Senders are replayed as {replayed}; receivers as Linux 6.18."
     yield f"The initial window is {text.count(population.initial_window, 'segment')}."
     yield (
-        f"{text.count(len(found.setups), 'set-up stands', 'set-ups stand')} for the paths. A path has "
-        "its round-trip time, with the queues of other traffic, and the loss law."
+        f"{text.count(len(found.setups), 'simulated path represents', 'simulated paths represent')} those "
+        "of the capture. Each has a round-trip time, which contains the queues of other traffic, and "
+        "the losses of the law."
     )
     limited = [part for part in found.setups if part.rate_bps is not None]
     if limited:

@@ -12,7 +12,7 @@ from os import PathLike
 from typing import Any
 
 from tcpsf import stats
-from tcpsf.advice.advice_result import Advice, Check
+from tcpsf.advice.advice_result import Advice, Check, differing
 from tcpsf.advice.law_variants import variants
 from tcpsf.advice.path_losses import loss_factors, with_classes
 from tcpsf.advice.population import Direction, Population, population
@@ -144,9 +144,9 @@ def _lack(law: LossLaw, checks: Sequence[Check]) -> str | None:
     """Return why a replay can decide nothing, if so."""
     if law.evidence != "enough":
         return "the capture has too few losses"
-    different = [each.name for each in checks if not each.agrees]
+    different = ", ".join(each.name for each in differing(checks))
     if different:
-        return f"the replay differs from the capture ({', '.join(different)})"
+        return f"the replay differs from the capture ({different})"
     return None
 
 
