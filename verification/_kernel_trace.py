@@ -54,10 +54,10 @@ def tracing() -> Iterator[Path]:
     try:
         (instance / "buffer_size_kb").write_text("65536")
         (instance / "trace_clock").write_text("tai")
-        events = instance / "events" / "tcp"
-        (events / "tcp_retransmit_skb" / "trigger").write_text("stacktrace")
-        for event in ("tcp_retransmit_skb", "tcp_cong_state_set"):
-            (events / event / "enable").write_text("1")
+        points = instance / "events" / "tcp"
+        (points / "tcp_retransmit_skb" / "trigger").write_text("stacktrace")
+        for point in ("tcp_retransmit_skb", "tcp_cong_state_set"):
+            (points / point / "enable").write_text("1")
         yield instance
     finally:
         (instance / "events" / "enable").write_text("0")
