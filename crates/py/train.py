@@ -31,8 +31,7 @@ def _scenarios() -> Iterator[Scenario]:
             yield web
             yield web.with_value("tcp.profile", "rfc").with_value("workload.web.handshake", True)
     for load in (0.5, paper.LOAD):
-        web = paper.web_scenario(sender="linux", greedy_sender="linux", load=load, duration="200s")
-        linux = web.with_value("tcp.profile", "linux-6.18")
+        linux = _linux(load, "200s")
         yield linux
         yield linux.with_value("workload.web.handshake", True)
     classic = paper.web_scenario(sender=paper.CLASSIC.sender, duration="200s")
@@ -45,9 +44,13 @@ def _scenarios() -> Iterator[Scenario]:
     yield delayed.with_value("workload.web.handshake", True)
 
 
+def _linux(load: float, duration: str) -> Scenario:
+    web = paper.web_scenario(sender="linux", greedy_sender="linux", load=load, duration=duration)
+    return web.with_value("tcp.profile", "linux-6.18")
+
+
 def _analyse() -> None:
-    web = paper.web_scenario(sender="linux", greedy_sender="linux", duration="60s")
-    linux = web.with_value("tcp.profile", "linux-6.18").with_value("workload.web.handshake", True)
+    linux = _linux(paper.LOAD, "60s").with_value("workload.web.handshake", True)
     with TemporaryDirectory() as name:
         path = Path(name) / "capture.pcapng"
         run(linux, seed=7, pcap=Pcap(path=path))
