@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -47,17 +47,20 @@ class Event:
 
 
 @contextlib.contextmanager
-def tracing() -> Iterator[Path]:
-    """Yield an instance of the tracing file system that records what TCP does."""
+def tracing(points: Sequence[str], stack: str | None = None) -> Iterator[Path]:
+    """Yield an instance of the tracing file system that records tracepoints, also the stack of one.
+
+    A point is its folder in `events`, for example `tcp/tcp_probe`.
+    """
     instance = TRACING / "instances" / f"tcpsf-{os.getpid()}"
     instance.mkdir()
     try:
         (instance / "buffer_size_kb").write_text("65536")
         (instance / "trace_clock").write_text("tai")
-        points = instance / "events" / "tcp"
-        (points / "tcp_retransmit_skb" / "trigger").write_text("stacktrace")
-        for point in ("tcp_retransmit_skb", "tcp_cong_state_set"):
-            (points / point / "enable").write_text("1")
+        if stack is not None:
+            (instance / "events" / stack / "trigger").write_text("stacktrace")
+        for point in points:
+            (instance / "events" / point / "enable").write_text("1")
         yield instance
     finally:
         (instance / "events" / "enable").write_text("0")

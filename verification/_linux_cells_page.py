@@ -47,12 +47,11 @@ Three properties of the measurement matter:
 
 MICROSECONDS = """\
 Share of the replies that wait for the retransmission timeout, because RACK ignores an
-acknowledgment. A packet socket records the times of the kernel's segments. Each reply is simulated
-with its own minimum round-trip time and that of its first retransmission. `same` is the share of the
-replies whose simulation waits if, and only if, the kernel does. Both round-trip times of a `clear`
-reply are further apart than their error, at least 10 µs: the time between the kernel's readings of its
-clock and the packet socket varies by some microseconds. The handshakes, which the kernel measures
-itself, show this error.
+acknowledgment. Tracepoints have the times at which the kernel's TCP reads its clock. Each reply is
+simulated with its own minimum round-trip time and that of its first retransmission. `same` is the
+share of the replies whose simulation waits if, and only if, the kernel does. Both round-trip times of
+a `clear` reply are further apart than their error: 2 µs, and more if the minimum is that of the first
+data, because no tracepoint has the time at which TCP reads its clock for it.
 """
 
 

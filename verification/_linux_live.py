@@ -21,9 +21,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-import _linux_tap
+import _kernel_clock
+import _kernel_trace
+import _round_trips
 from _linux_capture import ACK, SYN, Packet, packets
-from _linux_tap import RoundTrips, round_trips
+from _round_trips import RoundTrips, round_trips
 
 JIFFY_S: Final = 0.004
 WHEEL_S: Final = 4096 * JIFFY_S
@@ -132,12 +134,18 @@ def replies(
         client |= {"sack": setting.sack, "asks": server == "served"}
         write_settings(folder, of_server, client, tapped=tapped)
         link = _link(setting, wanted, folder, server)
-        offset_s = run_link(folder, link, sack=setting.sack, timeout_s=600 + every_s * len(wanted))
-        found = _read(folder / "pcapng", setting, wanted, offset_s)
+        timeout_s = 600 + every_s * len(wanted)
         if not tapped:
-            return found
-        times = _linux_tap.read(folder / "tap")
-        return [replace(one, round_trips=round_trips(times[one.port])) for one in found]
+            offset_s = run_link(folder, link, sack=setting.sack, timeout_s=timeout_s)
+            return _read(folder / "pcapng", setting, wanted, offset_s)
+        with _kernel_trace.tracing(_kernel_clock.POINTS) as trace:
+            offset_s = run_link(folder, link, sack=setting.sack, timeout_s=timeout_s)
+            lines = (trace / "trace").read_text(encoding="utf-8").splitlines()
+        times = _round_trips.read(folder / "tap", _kernel_clock.read(lines))
+        return [
+            replace(one, round_trips=round_trips(times[one.port]) if one.port in times else None)
+            for one in _read(folder / "pcapng", setting, wanted, offset_s)
+        ]
 
 
 def write_settings(

@@ -6,16 +6,21 @@ It runs at the outside end of `tcpsf link`. SETTINGS is a JSON file with these k
 bytes of a full segment; `short`, the bytes by which the last segment is shorter. `records` are the
 bytes of a record that ends a segment, or null, and `initial_window` is a number of segments, or
 null. `ready` is a file that the server makes when it accepts connections. `tap` is a file for the
-times of the kernel's segments, which it writes when the client makes the file `done`, or null.
+times of the kernel's segments, which it writes when the client makes the file `done`, or null. With
+`tap`, the FIN follows when the reply is acknowledged: the kernel has no tracepoint for segments that
+arrive after the FIN was sent.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import selectors
 import socket
 import sys
+import termios
+import time
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +31,8 @@ from tcpsf.live.network import set_initial_window
 PORT = 9000
 MOST = 40
 """Largest number of segments of a reply."""
-POLL_S = 0.2
-"""Interval between looks for the end of the client, in seconds."""
+POLL_S = 0.02
+"""Interval between looks for replies that are acknowledged, in seconds."""
 
 
 def main() -> None:
@@ -41,29 +46,37 @@ def main() -> None:
         listener = socket.create_server(("0.0.0.0", PORT + segments), backlog=512)  # noqa: S104
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
         waiting.register(listener, selectors.EVENT_READ, segments)
-    handshakes: dict[int, int] = {}
+    written: dict[int, _linux_tap.Written] = {}
+    unacknowledged: list[socket.socket] = []
     recorder = _linux_tap.tap() if settings["tap"] else None
     Path(settings["ready"]).touch()
     while True:
         if recorder is not None and Path(settings["done"]).exists():
-            _linux_tap.write(recorder, handshakes, Path(settings["tap"]))
+            _linux_tap.write(recorder, written, Path(settings["tap"]))
             recorder = None
+        for connection in [one for one in unacknowledged if not unacknowledged_bytes(one)]:
+            connection.shutdown(socket.SHUT_WR)
+            unacknowledged.remove(connection)
         for key, _ in waiting.select(None if recorder is None else POLL_S):
             if key.data is None:
                 waiting.unregister(key.fileobj)
                 key.fileobj.close()  # type: ignore[union-attr]
                 continue
             connection, address = key.fileobj.accept()  # type: ignore[union-attr]
-            if recorder is not None:
-                handshakes[address[1]] = _linux_tap.handshake_us(connection)
+            handshake_us, now_ns = _linux_tap.handshake_us(connection), time.time_ns()
             reply(connection, key.data, settings)
+            if recorder is None:
+                connection.shutdown(socket.SHUT_WR)
+            else:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+                written[address[1]] = _linux_tap.Written(handshake_us, now_ns)
+                unacknowledged.append(connection)
             waiting.register(connection, selectors.EVENT_READ)
 
 
 def reply(connection: socket.socket, segments: int, settings: dict[str, Any]) -> None:
-    """Send a reply of ``segments`` segments. The last one has the FIN."""
+    """Write a reply of ``segments`` segments. The cork keeps the last one, so that a FIN joins it."""
     size = segments * settings["segment"] - settings["short"]
-    # The cork keeps the last segment until the FIN joins it.
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
     record = settings["records"]
     if record is None:
@@ -71,7 +84,12 @@ def reply(connection: socket.socket, segments: int, settings: dict[str, Any]) ->
     else:
         for begin in range(0, size, record):
             connection.sendmsg([b"x" * min(record, size - begin)], [], socket.MSG_EOR)
-    connection.shutdown(socket.SHUT_WR)
+
+
+def unacknowledged_bytes(connection: socket.socket) -> int:
+    """Return the number of bytes that are not acknowledged."""
+    raw = fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(4))
+    return int.from_bytes(raw, sys.byteorder)
 
 
 if __name__ == "__main__":

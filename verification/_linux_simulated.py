@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import math
 import random
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import polars as pl
 from _linux_live import JIFFY_S, SEGMENT, SHORT, WHEEL_S, Losses, Reply, Sent, Setting
-from _linux_tap import RoundTrips
+from _round_trips import RoundTrips
 
 import tcpsf
 
@@ -29,11 +27,8 @@ A processor that always handles its timers before the other one has counted the 
 them a tick late, as if the reply had begun a tick earlier."""
 NOISE_S: Final = 20e-6
 """Deviations of the delay that the capture does not show, in seconds."""
-CLEAR_S: Final = 10e-6
-"""Least error of the recorded round-trip times: the time between the kernel's readings of its clock
-and the packet socket varies by some microseconds."""
-CLEAR_PART: Final = 0.95
-"""Part of the handshakes whose deviation is at most the error."""
+CLEAR_S: Final = 2e-6
+"""Error of a difference of two round-trip times from tracepoints: their times are in microseconds."""
 RESOLUTION_S: Final = 0.0001
 """Time between an event in the kernel and its time in the capture, in seconds."""
 
@@ -229,11 +224,9 @@ class Proportion:
     same: float
     """Share of the replies whose simulation decides likewise."""
     clear: int
-    """Number of replies whose two round-trip times are further apart than ``error_s``."""
+    """Number of replies whose two round-trip times are further apart than their error."""
     clear_same: float
     """Share of those whose simulation decides likewise."""
-    error_s: float
-    """Error of the difference of two recorded round-trip times in seconds."""
 
 
 def likewise(found: Sequence[Proportion]) -> float:
@@ -252,14 +245,14 @@ def proportion(replies: Sequence[Reply], setting: Setting) -> Proportion:
     def waits(sent: Sequence[Sent]) -> bool:
         return sent[-1].time_s > usual + RTO_S / 2
 
-    error_s = round_trip_error([each.round_trips for each in replies if each.round_trips])
     rows = []
     for reply in replies:
         if reply.round_trips is None:
             continue
         ours = simulated(reply, setting, round_trips=reply.round_trips)
         apart_s = abs(reply.round_trips.again_s - reply.round_trips.least_s)
-        rows.append((waits(reply.sent), waits(ours), apart_s > error_s))
+        is_clear = apart_s > CLEAR_S + reply.round_trips.error_s
+        rows.append((waits(reply.sent), waits(ours), is_clear))
     clear = [kernel == ours for kernel, ours, is_clear in rows if is_clear]
     return Proportion(
         setting=setting,
@@ -270,19 +263,4 @@ def proportion(replies: Sequence[Reply], setting: Setting) -> Proportion:
         same=sum(kernel == ours for kernel, ours, _ in rows) / len(rows),
         clear=len(clear),
         clear_same=sum(clear) / max(1, len(clear)),
-        error_s=error_s,
     )
-
-
-def round_trip_error(measured: Sequence[RoundTrips]) -> float:
-    """Estimate the error of a difference of two recorded round-trip times in seconds.
-
-    The kernel's own measurement of each handshake is known. The deviations of the packet socket from
-    it are those of one round-trip time, and a difference has two.
-    """
-    corrections = [each.correction_s for each in measured]
-    if not corrections:
-        return CLEAR_S
-    middle = statistics.median(corrections)
-    deviations = sorted(abs(each - middle) for each in corrections)
-    return max(CLEAR_S, math.sqrt(2) * deviations[int(CLEAR_PART * (len(deviations) - 1))])

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from _linux_capture import SYN, parse
-from _linux_tap import Recorded, Tapped, round_trips
 from _pcapng import OUTBOUND, records
+from _round_trips import Recorded, Tapped, round_trips
 
 CLEAR_S: Final = 2e-6
 """Error of a difference of two round-trip times: TCP counts microseconds."""

@@ -37,6 +37,8 @@ from _linux_server import MOST, PORT
 from tcpsf import captures
 
 HERE: Final = Path(__file__).parent
+RETRANSMISSION: Final = "tcp/tcp_retransmit_skb"
+POINTS: Final = (RETRANSMISSION, "tcp/tcp_cong_state_set")
 LONGEST_S: Final = 0.005
 """Longest time between a retransmission in the trace and its last packet in the capture."""
 UNCERTAIN: Final = "uncertain"
@@ -106,7 +108,7 @@ def main() -> int:
 
 def record(path: LossyPath, folder: Path) -> None:
     """Write the captures of a path and the trace of the kernel to a folder."""
-    with tracing() as trace:
+    with tracing(POINTS, stack=RETRANSMISSION) as trace:
         transfer(path, folder)
         (folder / "trace").write_text((trace / "trace").read_text(encoding="utf-8"))
 

@@ -17,15 +17,15 @@ Some replies depend on microseconds. RACK ignores an acknowledgment of a retrans
 sooner than the minimum round-trip time (RFC 8985 section 6.2, step 2). If both sides differ, the
 simulation is repeated with random delays up to the measured error. The kernel's reply then counts
 as equal `by jitter` if some of these simulations equal it. Some of these cells are also repeated
-while a packet socket records the kernel's own times. A simulation with the measured round-trip
-times must then wait for the timeout where the kernel does.
+while tracepoints record when the kernel's TCP reads its clock. A simulation with the measured
+round-trip times must then wait for the timeout where the kernel does.
 
 A cell is repeated if the link delayed one of its packets by more than 1 ms too long. The outcome
 does not matter for that decision.
 
     python verification/linux_cells.py [--all] [--sets first,acks] [--page PAGE.md]
 
-It needs root and TUN devices, and exits with 77 without them.
+It needs root, TUN devices and the kernel's tracing file system, and exits with 77 without them.
 """
 
 # ruff: noqa: T201 (this module prints verdicts)
@@ -43,6 +43,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from _kernel_trace import TRACING
 from _linux_cells_page import page
 from _linux_live import Losses, Setting, replies
 from _linux_simulated import Proportion, Verdict, judged, likewise, proportion
@@ -156,6 +157,8 @@ def missing() -> str | None:
     """Return what this machine lacks, if anything."""
     if os.geteuid() != 0 or not Path("/dev/net/tun").exists():
         return "it needs root and /dev/net/tun"
+    if not (TRACING / "events" / "tcp" / "tcp_probe").is_dir():
+        return f"it needs the tracing file system at {TRACING}"
     version = os.uname().release.split(".")
     return None if (int(version[0]), int(version[1])) >= (6, 12) else "the kernel is below 6.12"
 
@@ -193,8 +196,7 @@ def proportions() -> Iterator[Proportion]:
                 f"{setting}, {found.losses}: "
                 f"{found.kernel:.0%} of {found.count} replies of the kernel wait for the timeout, "
                 f"and {found.ours:.0%} of the simulations; {found.same:.0%} decide likewise, and "
-                f"{found.clear_same:.0%} of the {found.clear} that are more than "
-                f"{1e6 * found.error_s:.0f} µs apart",
+                f"{found.clear_same:.0%} of the {found.clear} clear ones",
                 flush=True,
             )
             yield found
