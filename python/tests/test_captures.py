@@ -100,6 +100,20 @@ def test_causes_of_simulated_losses(
     assert (data["vantage"], data["unique_bytes"]) == ("sender", 1448 * segments)
 
 
+@pytest.mark.parametrize("tail", ["dup-tail", "dup-tail(delay=10ms)"])
+@pytest.mark.parametrize(("drops", "expected"), [("0", []), ("0,0,1,1", ["tail_loss_probe"])])
+def test_copies_of_the_tail_are_no_retransmissions(
+    tmp_path: Path, tail: str, drops: str, expected: list[str]
+) -> None:
+    path = captured(
+        tmp_path, sender=f"linux / {tail} / iw=10", profile="linux-6.18", size=4000, drops=drops
+    )
+    result = analyze(path)
+    data = result.tables.flows.filter(direction="originator").row(0, named=True)
+    assert (data["duplicate_packets"], data["data_packets"]) == (1, 4 + len(expected))
+    assert causes(result) == expected
+
+
 def test_both_ends_of_one_capture_are_two_connections(tmp_path: Path) -> None:
     path = tmp_path / "both.pcapng"
     made = scenario(sender=LINUX, profile="linux-6.18", size=14480, drops="0,1")

@@ -3,6 +3,8 @@
 //! Linux writes the options in an order of its own, and its initial window tells the versions
 //! apart: four segments up to 2.6.38, ten to twenty until 4.19, then about 64 kB.
 
+use units::Duration;
+
 use crate::packet::SynOptions;
 
 /// Whether a sender has a rule.
@@ -86,6 +88,16 @@ impl SenderKind {
     /// RFC 3708).
     pub(crate) const fn is_linux(self) -> bool {
         matches!(self, Self::Linux | Self::LinuxMiddle | Self::LinuxOld)
+    }
+
+    /// Period of the clock of its timestamps, where it is short: 1 ms from Linux 4.13 on, a tick of
+    /// the kernel before. Doubled, because a capture's times vary.
+    pub(crate) const fn ticks(self) -> Option<Duration> {
+        match self {
+            Self::Linux => Some(Duration::from_millis(2)),
+            Self::LinuxMiddle | Self::LinuxOld => Some(Duration::from_millis(20)),
+            Self::Unknown | Self::Other | Self::Rfc => None,
+        }
     }
 
     /// Tail loss probes.

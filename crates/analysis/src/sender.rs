@@ -88,6 +88,8 @@ pub(crate) struct Sender {
     newest_at: Instant,
     /// Minimum round-trip time between the capture and the receiver.
     min_rtt: Option<Duration>,
+    /// Latest packet with data.
+    latest: Option<Data>,
     /// Timestamp and identification of the packet that ended at `nxt`.
     last_tsval: Option<u32>,
     last_identification: u16,
@@ -135,6 +137,7 @@ impl Sender {
             forward_at: None,
             newest_at: Instant::ZERO,
             min_rtt: None,
+            latest: None,
             last_tsval: None,
             last_identification: 0,
             probe: None,
@@ -310,6 +313,11 @@ impl Sender {
         }
         let start = self.position(data.seq);
         let end = start + u64::from(data.len);
+        if self.is_copy(data) {
+            self.originals.exclude(start, end);
+            return Role::Duplicate;
+        }
+        self.latest = Some(*data);
         let role = if start >= self.nxt {
             self.new_data(data, start, end);
             Role::New
@@ -331,6 +339,16 @@ impl Sender {
         role
     }
 
+    /// Whether the packet is a copy of the one before. A sender, a device or the network may have
+    /// sent it twice, or the capture may have it twice.
+    #[inline]
+    fn is_copy(&self, data: &Data) -> bool {
+        self.latest.as_ref().is_some_and(|latest| {
+            let news = self.timing.news_at > latest.at;
+            data.copies(latest, self.kind.ticks(), timing::REACTION, news)
+        })
+    }
+
     #[inline]
     fn new_data(&mut self, data: &Data, start: u64, end: u64) {
         if self.follows(data) {
@@ -350,6 +368,7 @@ impl Sender {
             && episode.count == u64::from(episode.timeouts)
         {
             episode.forward_rto = true;
+            episode.is_forward = true;
         }
         self.note_wait(data.at, true);
         self.note_probe(data.at, start, end);

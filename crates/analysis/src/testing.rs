@@ -82,6 +82,12 @@ impl Trace {
         });
     }
 
+    /// The packet before once more, with its header.
+    pub(crate) fn copy(&mut self, at: f64) {
+        let (_, bytes) = self.packets.last().expect("a packet").clone();
+        self.packets.push((at, bytes));
+    }
+
     /// An acknowledgment of the client, with SACK blocks.
     pub(crate) fn ack(&mut self, at: f64, ack: u32, blocks: &[(u32, u32)]) {
         let position = |at: u32| SeqNum::new(SERVER_ISN.wrapping_add(1 + at));

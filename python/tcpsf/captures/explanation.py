@@ -101,6 +101,8 @@ ROLES = {
     "new": "Its data was sent for the first time.",
     "retransmission": "Its data had been sent before.",
     "reordered": "Its data had been sent before data that the capture has earlier: reordering.",
+    "duplicate": "It is a copy of the packet before, with the same header. It is no retransmission: "
+    "a sender, a device or the network sent the packet twice, or the capture has it twice.",
     "keep_alive": "It is a keep-alive: the last byte again, with nothing outstanding (RFC 9293, "
     "section 3.8.4).",
     "window_probe": "It probes a closed window (RFC 9293, section 3.8.6.1).",

@@ -26,6 +26,8 @@ pub struct Facts {
     pub retransmitted_bytes: u64,
     /// Packets whose data overtook later data.
     pub reordered_packets: u64,
+    /// Copies of the packet before, with its header.
+    pub duplicate_packets: u64,
     /// Keep-alives.
     pub keep_alives: u64,
     /// Probes of a closed window.
@@ -119,6 +121,7 @@ impl Facts {
                 self.retransmitted_bytes += len;
             }
             Role::Reordered => self.reordered_packets += 1,
+            Role::Duplicate => self.duplicate_packets += 1,
             Role::KeepAlive => self.keep_alives += 1,
             Role::WindowProbe => self.window_probes += 1,
             Role::New => {}
@@ -141,7 +144,7 @@ impl Facts {
             }
         }
         // A keep-alive repeats a byte, or has a byte that is no data (RFC 9293 §3.8.4).
-        if role == Role::KeepAlive {
+        if matches!(role, Role::KeepAlive | Role::Duplicate) {
             return;
         }
         match self.first_data_at {

@@ -274,7 +274,7 @@ impl Sender {
         episode.delay = episode.delay.max(delivered.delay);
         // RFC 5682 §2.1: the timeout was spurious if the second acknowledgment also advances, of
         // data that was not sent again.
-        let forward_rto = episode.forward_rto && advanced && delivered.original_at.is_some();
+        let forward_rto = episode.is_forward && advanced && delivered.original_at.is_some();
         // RFC 4015 §3.2, RFC 3708: the sender returns to its state before the recovery.
         let is_delayed = is_echo_before && (!has_repairs || episode.phase != Phase::Fast);
         let is_refuted = is_delayed

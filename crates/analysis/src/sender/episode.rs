@@ -64,6 +64,7 @@ pub(crate) enum Phase {
 
 /// A loss episode: from the transmission of the lost data to the end of the recovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Episode {
     /// First transmission of the data that was repaired first.
     pub lost_at: Instant,
@@ -101,6 +102,8 @@ pub struct Episode {
     pub(crate) phase: Phase,
     /// Whether an acknowledgment has advanced SND.UNA since the last timeout.
     pub(crate) advanced: bool,
+    /// Whether `forward_rto` is true for the last timeout.
+    pub(crate) is_forward: bool,
     /// Timestamp of the first retransmission (RFC 7323).
     pub(crate) first_tsval: Option<u32>,
     /// Retransmissions before the ones for which Linux may undo the recovery, and SND.UNA then
@@ -135,6 +138,7 @@ impl Episode {
             point: 0,
             phase: Phase::Loss(retransmission.at),
             advanced: true,
+            is_forward: false,
             first_tsval: None,
             undo_after: 0,
             undo_marker: 0,

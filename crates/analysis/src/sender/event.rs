@@ -1,6 +1,6 @@
 //! Packets as a sender's model sees them, and what they do.
 
-use units::Instant;
+use units::{Duration, Instant};
 use wire::{SackBlocks, SeqNum};
 
 /// A packet with data.
@@ -19,6 +19,33 @@ pub(crate) struct Data {
     /// Timestamp of the latest acknowledgment that the sender had received.
     pub(crate) tsecr: Option<u32>,
     pub(crate) identification: u16,
+}
+
+impl Data {
+    /// Whether this is a copy of the end of an earlier packet, and not a new transmission.
+    ///
+    /// Systems that number their packets give a new one another identification, and it has another
+    /// timestamp if the sender's clock has ticked (RFC 7323 §4.1). `ticks` is the period of that
+    /// clock if it is known. Otherwise the time decides: no rule transmits data twice within
+    /// `reaction`, unless the sender has `news`. A sender may also make copies itself.
+    pub(super) fn copies(
+        &self,
+        earlier: &Self,
+        ticks: Option<Duration>,
+        reaction: Duration,
+        news: bool,
+    ) -> bool {
+        let end = |data: &Self| data.seq.value().wrapping_add(data.len);
+        let is_same_time = (self.tsval, self.tsecr) == (earlier.tsval, earlier.tsecr);
+        if !is_same_time || end(self) != end(earlier) || self.len > earlier.len {
+            return false;
+        }
+        let waited = self.at.since(earlier.at);
+        let is_numbered = self.identification != 0 && self.len == earlier.len;
+        is_numbered && self.identification == earlier.identification
+            || self.tsval.is_some() && ticks.is_some_and(|ticks| waited >= ticks)
+            || waited <= reaction && !news
+    }
 }
 
 /// An acknowledgment.
@@ -44,6 +71,8 @@ pub enum Role {
     Retransmission,
     /// Data that overtook later data.
     Reordered,
+    /// A copy of the packet before, with its header.
+    Duplicate,
     /// A keep-alive (RFC 9293 §3.8.4).
     KeepAlive,
     /// A probe of a closed window (RFC 9293 §3.8.6.1).
@@ -72,8 +101,14 @@ pub struct Effect {
 
 impl Role {
     /// All roles, in the order of their numbers.
-    pub const ALL: [Self; 5] =
-        [Self::New, Self::Retransmission, Self::Reordered, Self::KeepAlive, Self::WindowProbe];
+    pub const ALL: [Self; 6] = [
+        Self::New,
+        Self::Retransmission,
+        Self::Reordered,
+        Self::Duplicate,
+        Self::KeepAlive,
+        Self::WindowProbe,
+    ];
 
     /// Name in tables.
     pub const fn name(self) -> &'static str {
@@ -81,6 +116,7 @@ impl Role {
             Self::New => "new",
             Self::Retransmission => "retransmission",
             Self::Reordered => "reordered",
+            Self::Duplicate => "duplicate",
             Self::KeepAlive => "keep_alive",
             Self::WindowProbe => "window_probe",
         }

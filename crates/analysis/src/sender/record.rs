@@ -45,6 +45,7 @@ impl Sender {
                 episode.phase = Phase::Loss(facts.at);
                 episode.point = nxt;
                 episode.advanced = false;
+                episode.is_forward = false;
                 episode.tests_timeout = tests_timeout;
                 self.timing.back_off();
             }
@@ -103,6 +104,7 @@ impl Sender {
             point: if self.una < self.silent_point { self.silent_point } else { self.nxt },
             phase: Phase::Fast,
             advanced: false,
+            is_forward: false,
             first_tsval: self.first_tsval,
             undo_after: 0,
             undo_marker: self.una,

@@ -343,3 +343,60 @@ fn the_report_of_the_last_timeouts_repair_undoes_the_recovery() {
     assert_eq!(found.last(), Some(&Cause::Rack), "{found:?}");
     assert_eq!(found[4..6], [Cause::SlowStart; 2], "{found:?}");
 }
+
+/// Copies in a capture of a server whose tail is lost, with its copy.
+fn copies_of_a_lost_tail(mut trace: Trace, delay: f64) -> (u64, Vec<Cause>) {
+    trace.data(101.0, 0, 1000);
+    trace.copy(101.0 + delay);
+    trace.data(402.0, 0, 1000);
+    trace.copy(402.0 + delay);
+    trace.ack(502.0, 1000, &[]);
+    // The copy of the retransmission arrives as well, and the receiver reports it.
+    trace.ack(502.0 + delay, 1000, &[(0, 1000)]);
+    let (flows, episodes) = trace.analyse();
+    (flows[0].halves[1].facts.duplicate_packets, causes(&episodes))
+}
+
+#[test]
+fn a_copy_is_no_retransmission() {
+    let timer = vec![Cause::Timeout];
+    assert_eq!(copies_of_a_lost_tail(Trace::at_server(false), 0.01), (2, timer.clone()));
+    // Without timestamps and identifications, only the time tells a copy from a retransmission.
+    assert_eq!(copies_of_a_lost_tail(Trace::at_server(false), 20.0).0, 0);
+    // Two milliseconds later the sender's clock has ticked.
+    let probe = vec![Cause::TailLossProbe];
+    for delay in [0.01, 20.0] {
+        assert_eq!(copies_of_a_lost_tail(Trace::at_server(true), delay), (2, probe.clone()));
+    }
+}
+
+#[test]
+fn the_segment_size_of_offload_does_not_hide_a_copy() {
+    let mut trace = Trace::at_server(true);
+    trace.data(101.0, 0, 2 * FULL + 200);
+    trace.data(101.02, 2 * FULL, 200);
+    trace.ack(201.0, 2 * FULL + 200, &[]);
+    trace.ack(201.0, 2 * FULL + 200, &[(2 * FULL, 2 * FULL + 200)]);
+    let (flows, episodes) = trace.analyse();
+    assert_eq!((flows[0].halves[1].facts.duplicate_packets, episodes.len()), (1, 0));
+}
+
+/// New data after a timeout is no evidence about the next timeout (RFC 5682 §2.1). The packets
+/// follow a capture of Linux 6.18.
+#[test]
+fn each_timeout_needs_its_own_new_data() {
+    let mut trace = current(3);
+    let from = |segment: u32| segment * FULL;
+    // The kernel's probe and two timeouts; the acknowledgment reports the first segment twice.
+    trace.data(403.0, from(2), FULL);
+    trace.data(705.0, 0, FULL);
+    trace.data(1306.0, 0, FULL);
+    trace.ack(1406.1, from(1), &[(0, FULL)]);
+    flight(&mut trace, 1406.2, 3, 2);
+    trace.data(2607.0, FULL, FULL);
+    trace.ack(2707.1, from(2), &[(from(3), from(4))]);
+    trace.data(2707.2, from(2), FULL);
+    trace.ack(2807.3, from(5), &[]);
+    let (_, episodes) = trace.analyse();
+    assert_eq!(causes(&episodes).last(), Some(&Cause::SlowStart), "{:?}", causes(&episodes));
+}

@@ -94,6 +94,7 @@ impl<'a> FlowRow<'a> {
             ("retransmitted_packets", count(|facts| facts.retransmitted_packets)),
             ("retransmitted_bytes", count(|facts| facts.retransmitted_bytes)),
             ("reordered_packets", count(|facts| facts.reordered_packets)),
+            ("duplicate_packets", count(|facts| facts.duplicate_packets)),
             ("duplicate_acks", count(|facts| facts.duplicate_acks)),
             ("sack_packets", count(|facts| facts.sack_packets)),
             ("dsack_packets", count(|facts| facts.dsack_packets)),

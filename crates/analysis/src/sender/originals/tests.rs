@@ -144,3 +144,14 @@ fn only_segments_that_others_follow_in_time_would_be_missed() {
     assert_eq!(cells().map(|cell| cell.followed.packets).sum::<u64>(), 1);
     assert_eq!(cells().map(|cell| cell.last.packets).sum::<u64>(), 2);
 }
+
+#[test]
+fn a_segment_with_a_copy_does_not_count() {
+    let mut trace = server(5);
+    trace.copy(101.1);
+    trace.ack(201.0, 4 * FULL, &[]);
+    trace.data(401.3, 4 * FULL, FULL);
+    trace.ack(501.5, 5 * FULL, &[]);
+    let (blocks, losses) = trace.outcomes();
+    assert_eq!((totals(&blocks), losses.len()), ((4, 0), 0));
+}
