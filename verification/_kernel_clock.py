@@ -37,7 +37,7 @@ def read(lines: Iterable[str]) -> dict[tuple[int, int], Clock]:
     """Read the clocks of the connections in a trace, by the own port and that of the peer.
 
     What retransmits is the last segment that arrived at the connection, or the last timer of TCP
-    that expired, whichever was later at the processor.
+    that expired: the later one at the processor.
     """
     behind_ns = time.clock_gettime_ns(time.CLOCK_TAI) - time.clock_gettime_ns(time.CLOCK_REALTIME)
     found: defaultdict[tuple[int, int], Clock] = defaultdict(Clock)

@@ -75,7 +75,10 @@ def main() -> None:
 
 
 def reply(connection: socket.socket, segments: int, settings: dict[str, Any]) -> None:
-    """Write a reply of ``segments`` segments. The cork keeps the last one, so that a FIN joins it."""
+    """Write a reply of ``segments`` segments.
+
+    The cork keeps the last one, so that a FIN joins it.
+    """
     size = segments * settings["segment"] - settings["short"]
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
     record = settings["records"]

@@ -28,7 +28,7 @@ them a tick late, as if the reply had begun a tick earlier."""
 NOISE_S: Final = 20e-6
 """Deviations of the delay that the capture does not show, in seconds."""
 CLEAR_S: Final = 2e-6
-"""Error of a difference of two round-trip times from tracepoints: their times are in microseconds."""
+"""Error of a difference of two round-trip times from tracepoints, which count microseconds."""
 RESOLUTION_S: Final = 0.0001
 """Time between an event in the kernel and its time in the capture, in seconds."""
 

@@ -37,7 +37,7 @@ def handshake_us(connection: socket.socket) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What the server knows of a connection."""
+    """A reply, as far as the server knows it."""
 
     handshake_us: int
     """Round-trip time of the handshake, as the kernel measured it."""
