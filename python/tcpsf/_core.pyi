@@ -39,6 +39,35 @@ class Table:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
+class TailCopies:
+    """Copies of the last segments of writes, while the object exists."""
+
+    def __new__(
+        cls,
+        *,
+        devices: Sequence[tuple[int, int]],
+        ports: Sequence[int],
+        cgroup: tuple[int, int] | None,
+    ) -> TailCopies: ...
+    def counts(self) -> tuple[int, int]: ...
+    def detach(self) -> None: ...
+
+@final
+class SocketSettings:
+    """Settings of accepted connections, while the object exists."""
+
+    def __new__(
+        cls,
+        *,
+        cgroup: str,
+        ports: Sequence[int],
+        rto_min_us: int | None,
+        initial_window: int | None,
+    ) -> SocketSettings: ...
+    def counts(self) -> tuple[int, int]: ...
+    def detach(self) -> None: ...
+
+@final
 class CaptureAnalysis:
     """An analysis of one capture."""
 

@@ -1,9 +1,10 @@
 //! The Python module `tcpsf._core`: simulations driven in steps, with tables through the Arrow C
 //! stream interface; commands behind an emulated link; a host that serves files or relays; an HTTP
-//! client; a player for scripts; and the analysis of captures. This crate only converts; the Python
-//! package around it is the user interface.
+//! client; a player for scripts; the analysis of captures. It also has remedies for running
+//! servers. This crate only converts; the Python package around it is the user interface.
 
 mod analysis;
+mod cure;
 mod emulation;
 mod facts;
 mod fetch;
@@ -25,6 +26,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::analysis::CaptureAnalysis;
+    #[pymodule_export]
+    use super::cure::{SocketSettings, TailCopies};
     #[pymodule_export]
     use super::emulation::Emulation;
     #[pymodule_export]

@@ -11,6 +11,7 @@ import click
 
 from tcpsf.cli.advise_command import advise
 from tcpsf.cli.analyze_command import analyze
+from tcpsf.cli.cure_commands import cure
 from tcpsf.cli.drill_command import drill
 from tcpsf.cli.line_options import line_options
 from tcpsf.cli.model_commands import model
@@ -428,6 +429,7 @@ def schema(name: str) -> None:
     schema(name=name)
 
 
+app.add_command(cure)
 app.add_command(drill)
 app.add_command(analyze)
 app.add_command(advise)

@@ -93,9 +93,9 @@ def _enter_as_user() -> None:
     _write(Path("/proc/self/gid_map"), f"0 {group} 1", what)
 
 
-def die_with_parent() -> None:
-    """Make the kernel kill this process when its parent ends."""
-    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
+def die_with_parent(number: signal.Signals = signal.SIGKILL) -> None:
+    """Make the kernel send a signal to this process when its parent ends."""
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, number, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 

@@ -1,0 +1,152 @@
+//! Maps, programs and links of the kernel. Each belongs to its descriptor: the kernel removes it
+//! when the last descriptor is closed, also if the process is killed.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use tun::Error;
+
+use crate::sys;
+
+/// Kinds of maps (`enum bpf_map_type`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum MapKind {
+    /// An array with values of its own for each processor.
+    PerCpuArray = 6,
+}
+
+/// A map.
+#[derive(Debug)]
+pub struct Map(OwnedFd);
+
+impl Map {
+    /// Creates an array whose values have `value_bytes` bytes.
+    ///
+    /// # Errors
+    /// Returns the error of the system.
+    pub fn array(kind: MapKind, value_bytes: u32, entries: u32) -> Result<Self, Error> {
+        let fd = sys::create_map(kind as u32, 4, value_bytes, entries)
+            .map_err(|error| refused("create a BPF map", error))?;
+        Ok(Self(fd))
+    }
+
+    /// Sums a counter of 64 bits over all processors.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such index.
+    pub fn sum(&self, index: u32) -> Result<u64, Error> {
+        let mut values = vec![0; 8 * sys::possible_processors()];
+        sys::look_up(self.as_fd(), &index.to_ne_bytes(), &mut values)
+            .map_err(|error| Error::new(format!("read value {index} of a BPF map"), error))?;
+        let (numbers, _) = values.as_chunks::<8>();
+        Ok(numbers.iter().map(|bytes| u64::from_ne_bytes(*bytes)).sum())
+    }
+}
+
+impl AsFd for Map {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Places at which programs run, with their types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Events of the sockets of a cgroup (`BPF_CGROUP_SOCK_OPS`).
+    SocketEvents,
+    /// Packets that leave through a device (`BPF_TCX_EGRESS`, since Linux 6.6).
+    Egress,
+}
+
+impl Place {
+    /// Number in `enum bpf_prog_type`.
+    const fn program_type(self) -> u32 {
+        match self {
+            Self::SocketEvents => 13,
+            Self::Egress => 3,
+        }
+    }
+
+    /// Number in `enum bpf_attach_type`.
+    const fn attach_type(self) -> u32 {
+        match self {
+            Self::SocketEvents => 3,
+            Self::Egress => 47,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::SocketEvents => "the sockets of a cgroup",
+            Self::Egress => "the egress of a device",
+        }
+    }
+}
+
+/// A program that the verifier has accepted.
+#[derive(Debug)]
+pub struct Program {
+    fd: OwnedFd,
+    place: Place,
+}
+
+impl Program {
+    /// Loads a program. `name` is what `bpftool prog` shows, at most 15 bytes of it.
+    ///
+    /// # Errors
+    /// Returns an error without the capabilities `CAP_BPF` and `CAP_NET_ADMIN`, or if the verifier
+    /// rejects the program.
+    pub fn load(place: Place, name: &CStr, code: &[u8]) -> Result<Self, Error> {
+        let loaded = sys::load_program(place.program_type(), place.attach_type(), name, code);
+        let fd = loaded.map_err(|(error, log)| {
+            let what = format!("load a BPF program for {}", place.name());
+            match log.lines().rev().find(|line| !line.starts_with("processed")) {
+                Some(last) => Error::new(format!("{what} ({last})"), error),
+                None => refused(&what, error),
+            }
+        })?;
+        Ok(Self { fd, place })
+    }
+
+    /// Attaches the program to a cgroup, the descriptor of its folder.
+    ///
+    /// # Errors
+    /// Returns the error of the system.
+    pub fn attach_to_cgroup(&self, cgroup: &impl AsFd) -> Result<Link, Error> {
+        let fd = sys::create_link(self.fd.as_fd(), sys::target(cgroup), self.place.attach_type());
+        let what = format!("attach a BPF program to {}", self.place.name());
+        Ok(Link(fd.map_err(|error| refused(&what, error))?))
+    }
+
+    /// Attaches the program to the device with this number.
+    ///
+    /// # Errors
+    /// Returns the error of the system. `EINVAL` means that the kernel has no TCX.
+    pub fn attach_to_device(&self, device: u32) -> Result<Link, Error> {
+        let fd = sys::create_link(self.fd.as_fd(), device, self.place.attach_type());
+        let what = format!("attach a BPF program to {}", self.place.name());
+        fd.map(Link).map_err(|error| match error.raw_os_error() {
+            Some(libc::EINVAL) => Error::new(what, error)
+                .with_hint("programs at the egress of a device need Linux 6.6 or later"),
+            _ => refused(&what, error),
+        })
+    }
+}
+
+/// An attached program. It is detached when this value is dropped.
+#[derive(Debug)]
+#[expect(dead_code, reason = "the descriptor keeps the program attached")]
+pub struct Link(OwnedFd);
+
+/// An error of `bpf(2)`, with the usual reason.
+fn refused(operation: &str, error: std::io::Error) -> Error {
+    let hint = match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => {
+            "run the command as root, or give it the capabilities CAP_BPF and CAP_NET_ADMIN"
+        }
+        Some(libc::ENOSYS) => "the kernel was built without BPF (CONFIG_BPF_SYSCALL)",
+        _ => return Error::new(operation, error),
+    };
+    Error::new(operation, error).with_hint(hint)
+}

@@ -1,0 +1,25 @@
+//! Remedies for servers that stay as they are, as BPF programs: they change how the kernel sends
+//! for a running program, and end with the process that attached them.
+//!
+//! | remedy | place | type |
+//! | --- | --- | --- |
+//! | `dup-tail`: a copy of the last segment | egress of a device | [`TailCopies`] |
+//! | `rto-min`, `iw`: settings of sockets | sockets of a cgroup | [`SocketSettings`] |
+//!
+//! The programs are written with an [assembler](assembler::Assembler) and specialised when they are
+//! loaded. Loaders such as `aya` and `libbpf-rs` take object files, which need a compiler with a
+//! BPF backend (clang, or a nightly Rust with `bpf-linker`), and neither is required to build
+//! tcpsf.
+
+pub mod assembler;
+mod btf;
+mod copy;
+mod kernel;
+mod selection;
+mod settings;
+mod sys;
+
+pub use copy::{Copies, Device, TailCopies};
+pub use kernel::{Link, Map, MapKind, Place, Program};
+pub use selection::{Cgroup, Selection};
+pub use settings::{Changed, Settings, SocketSettings};

@@ -1,0 +1,133 @@
+//! The system call `bpf(2)`, behind safe functions.
+#![expect(unsafe_code, reason = "no safe wrapper of bpf(2) exists")]
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// Commands (`enum bpf_cmd`).
+const MAP_CREATE: libc::c_long = 0;
+const MAP_LOOKUP: libc::c_long = 1;
+const PROGRAM_LOAD: libc::c_long = 5;
+const LINK_CREATE: libc::c_long = 28;
+
+/// Bytes of `union bpf_attr` that this module uses. The kernel takes what follows for zero.
+const ATTRIBUTE: usize = 72;
+
+/// Bytes of the verifier's log that are kept.
+const LOG: usize = 1 << 16;
+
+/// `union bpf_attr`: fields at fixed positions.
+#[derive(Debug, Clone, Copy)]
+struct Attribute([u8; ATTRIBUTE]);
+
+impl Attribute {
+    const fn new() -> Self {
+        Self([0; ATTRIBUTE])
+    }
+
+    fn word(mut self, at: usize, value: u32) -> Self {
+        self.0[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        self
+    }
+
+    fn descriptor(self, at: usize, fd: BorrowedFd<'_>) -> Self {
+        self.word(at, fd.as_raw_fd().cast_unsigned())
+    }
+
+    fn pointer<T>(mut self, at: usize, to: *const T) -> Self {
+        self.0[at..at + 8].copy_from_slice(&(to as u64).to_ne_bytes());
+        self
+    }
+}
+
+/// Performs a command.
+///
+/// # Safety
+/// Every pointer in `attribute` must be valid for what the command reads or writes.
+unsafe fn bpf(command: libc::c_long, mut attribute: Attribute) -> io::Result<libc::c_long> {
+    // SAFETY: the kernel reads and writes at most the given number of bytes of `attribute`, and the
+    // caller answers for the pointers in it.
+    let result =
+        unsafe { libc::syscall(libc::SYS_bpf, command, attribute.0.as_mut_ptr(), ATTRIBUTE) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Takes a descriptor that the kernel returned.
+///
+/// # Safety
+/// `result` must be a new descriptor.
+unsafe fn owned(result: libc::c_long) -> io::Result<OwnedFd> {
+    let descriptor = libc::c_int::try_from(result).map_err(io::Error::other)?;
+    // SAFETY: the caller guarantees that nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// Creates a map.
+pub(crate) fn create_map(kind: u32, key: u32, value: u32, entries: u32) -> io::Result<OwnedFd> {
+    let attribute = Attribute::new().word(0, kind).word(4, key).word(8, value).word(12, entries);
+    // SAFETY: this command has no pointers, and returns a new descriptor.
+    unsafe { owned(bpf(MAP_CREATE, attribute)?) }
+}
+
+/// Reads a value. The caller has checked both lengths.
+pub(crate) fn look_up(map: BorrowedFd<'_>, key: &[u8], value: &mut [u8]) -> io::Result<()> {
+    let attribute = Attribute::new()
+        .descriptor(0, map)
+        .pointer(8, key.as_ptr())
+        .pointer(16, value.as_mut_ptr());
+    // SAFETY: the kernel reads a key and writes a value, which have the lengths of the map.
+    unsafe { bpf(MAP_LOOKUP, attribute) }.map(drop)
+}
+
+/// Number of processors that the kernel may have, and of which maps have values.
+pub(crate) fn possible_processors() -> usize {
+    // SAFETY: this call has no pointers.
+    let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
+    usize::try_from(count).unwrap_or(1).max(1)
+}
+
+/// Loads a program of the given type for the given place. The error has the end of the verifier's
+/// log if the verifier rejects it.
+pub(crate) fn load_program(
+    kind: u32,
+    place: u32,
+    name: &CStr,
+    code: &[u8],
+) -> Result<OwnedFd, (io::Error, String)> {
+    // Some of the helpers are only for programs under the GPL.
+    let license = c"Dual MIT/GPL";
+    let mut log = vec![0_u8; LOG];
+    let words = u32::try_from(code.len() / 8).unwrap_or(u32::MAX);
+    let mut attribute = Attribute::new()
+        .word(0, kind)
+        .word(4, words)
+        .pointer(8, code.as_ptr())
+        .pointer(16, license.as_ptr())
+        .word(24, 1)
+        .word(28, u32::try_from(LOG).unwrap_or(u32::MAX))
+        .pointer(32, log.as_mut_ptr())
+        .word(68, place);
+    let shown = name.to_bytes().len().min(15);
+    attribute.0[48..48 + shown].copy_from_slice(&name.to_bytes()[..shown]);
+    // SAFETY: the kernel reads the code and the license, and writes at most `LOG` bytes of the log.
+    // It returns a new descriptor.
+    let loaded = unsafe { bpf(PROGRAM_LOAD, attribute).and_then(|result| owned(result)) };
+    loaded.map_err(|error| {
+        let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
+        (error, String::from_utf8_lossy(&log[..end]).trim_end().to_owned())
+    })
+}
+
+/// Attaches a program to a place of a target: a descriptor or the number of a device. The program
+/// is detached when the last descriptor of the link is closed.
+pub(crate) fn create_link(program: BorrowedFd<'_>, target: u32, place: u32) -> io::Result<OwnedFd> {
+    let attribute = Attribute::new().descriptor(0, program).word(4, target).word(8, place);
+    // SAFETY: this command has no pointers, and returns a new descriptor.
+    unsafe { owned(bpf(LINK_CREATE, attribute)?) }
+}
+
+/// Number of a descriptor as a target.
+pub(crate) fn target(fd: &impl AsFd) -> u32 {
+    fd.as_fd().as_raw_fd().cast_unsigned()
+}

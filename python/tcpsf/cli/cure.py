@@ -1,0 +1,258 @@
+"""`tcpsf cure`: remedies for running servers."""
+
+from __future__ import annotations
+
+import json as json_format
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+
+from tcpsf.cli import verbosity
+from tcpsf.cli.output import print_message, print_result
+from tcpsf.cli.signals import handling
+from tcpsf.cure import Attachment, CurePolicy, CureTarget, attached
+from tcpsf.cure.attachment import listening_ports
+from tcpsf.cure.cgroups import ControlGroup, group_at, new_group
+from tcpsf.cure.control import DETACH, STATUS, CureControl, ask, controlled, running
+from tcpsf.errors import TcpsfError
+from tcpsf.live.network import die_with_parent
+from tcpsf.text import plain, table
+
+_SLICE_S = 0.2
+"""Longest time between a signal and its effect, in seconds."""
+
+
+def run(
+    *,
+    command: Sequence[str],
+    policy: str,
+    ports: Sequence[int],
+    devices: Sequence[str],
+    json: bool,
+) -> None:
+    """Run a command with a remedy, and exit with its status."""
+    wanted = CurePolicy.parse(policy)
+    with new_group() as group:
+        target = CureTarget(ports=ports, group=group, devices=devices)
+        with _session(wanted, target, json=json) as session:
+            status = _run_in(group, command, session)
+    raise click.exceptions.Exit(status)
+
+
+def attach(
+    *,
+    policy: str,
+    ports: Sequence[int],
+    devices: Sequence[str],
+    cgroup: Path | None,
+    anyway: bool,
+    json: bool,
+) -> None:
+    """Apply a remedy to running servers until a signal or a request."""
+    wanted = CurePolicy.parse(policy)
+    if not ports and cgroup is None:
+        raise TcpsfError(
+            "cannot attach a remedy: expected the server's port or control group",
+            hint="e.g. `--port 443`, or `--cgroup /sys/fs/cgroup/system.slice/nginx.service`",
+        )
+    silent = sorted(set(ports) - listening_ports())
+    if silent and not anyway:
+        raise TcpsfError(
+            f"cannot attach a remedy to port {silent[0]}: nothing listens there on this machine",
+            hint="start the server first, or give `--anyway`; on another machine, run the command "
+            "there; in a container, give its `--cgroup`, and run it in its network namespace",
+        )
+    group = None if cgroup is None else group_at(cgroup)
+    target = CureTarget(ports=ports, group=group, devices=devices)
+    with _session(wanted, target, json=json) as session, handling(session.stop):
+        while not session.signals and not session.control.serve(_SLICE_S):
+            pass
+
+
+class _Session:
+    """An attached policy, and the requests and signals that end it."""
+
+    def __init__(self, attachment: Attachment) -> None:
+        self.attachment = attachment
+        self.control: CureControl
+        self.signals: list[int] = []
+        self._started_s = time.time()
+        self._forward: Callable[[int], None] | None = None
+
+    def stop(self, number: int, _frame: FrameType | None) -> None:
+        """Take a signal."""
+        self.signals.append(number)
+        if self._forward is not None:
+            self._forward(number)
+
+    def forward(self, to: Callable[[int], None]) -> None:
+        """Pass further signals on."""
+        self._forward = to
+
+    def state(self) -> dict[str, Any]:
+        """Return the state as plain data."""
+        counts = self.attachment.counts()
+        target = self.attachment.target
+        return {
+            "pid": os.getpid(),
+            "policy": str(self.attachment.policy),
+            "ports": list(target.ports),
+            "cgroup": None if target.group is None else str(target.group.folder),
+            "devices": [device.name for device in self.attachment.devices],
+            "running_s": round(time.time() - self._started_s, 3),
+            "copies": counts.copies,
+            "copied_bytes": counts.copied_bytes,
+            "connections": counts.connections,
+            "refused_settings": counts.refused,
+        }
+
+
+@contextmanager
+def _session(policy: CurePolicy, target: CureTarget, *, json: bool) -> Iterator[_Session]:
+    """Attach a policy, announce it, and sum up its effects at the end."""
+    with ExitStack() as stack:
+        session = _Session(stack.enter_context(attached(policy, target)))
+        session.control = stack.enter_context(controlled(session.state))
+        if json:
+            print_result(json_format.dumps({"event": "attached"} | session.state()))
+        else:
+            print_message(_announcement(session.attachment))
+        try:
+            yield session
+        finally:
+            _sum_up(session.state(), json=json)
+
+
+def _announcement(found: Attachment) -> str:
+    policy, places = found.policy, ", ".join(device.name for device in found.devices)
+    lines = [f"{policy} for {found.target}" + (f" at {places}" if places else "")]
+    if policy.dup_tail:
+        lines.append(
+            "dup-tail copies the last segment of each write. It does not see packets with IPv6 "
+            "extension headers, and devices that are made later."
+        )
+    if policy.changes_sockets:
+        lines.append("rto-min and iw apply to connections that are accepted from now on.")
+    return "\n".join(lines)
+
+
+def _sum_up(state: dict[str, Any], *, json: bool) -> None:
+    if json:
+        print_result(json_format.dumps({"event": "summary"} | state))
+        return
+    words = []
+    if state["devices"]:
+        words.append(f"{plain(state['copies'], 0)} packets sent twice")
+    if state["connections"] or not state["devices"]:
+        words.append(f"{plain(state['connections'], 0)} connections changed")
+    if state["refused_settings"]:
+        words.append(f"{plain(state['refused_settings'], 0)} settings refused by the kernel")
+    print_message(f"{state['policy']}: " + ", ".join(words))
+
+
+def _run_in(group: ControlGroup, command: Sequence[str], session: _Session) -> int:
+    """Run a command in a control group, and return its exit status as a shell does."""
+    entrance = group.folder / "cgroup.procs"
+
+    def enter() -> None:
+        entrance.write_text(str(os.getpid()), encoding="ascii")
+        die_with_parent(signal.SIGTERM)
+
+    with handling(session.stop):
+        try:
+            process = subprocess.Popen(list(command), preexec_fn=enter)  # noqa: S603
+        except OSError as error:
+            status = 127 if isinstance(error, FileNotFoundError) else 126
+            raise TcpsfError(
+                f"cannot run `{shlex.join(command)}`: {(error.strerror or str(error)).lower()}",
+                hint="give the command as for a shell, after `--`",
+                status=status,
+            ) from None
+        session.forward(lambda number: _pass_on(process, number))
+        for number in session.signals:
+            _pass_on(process, number)
+        ended = os.pidfd_open(process.pid)
+        try:
+            _until_ended(process, ended, session)
+        finally:
+            os.close(ended)
+    code = process.wait()
+    verbosity.detail("command ended with %d", code)
+    return 128 - code if code < 0 else code
+
+
+def _until_ended(process: subprocess.Popen[bytes], ended: int, session: _Session) -> None:
+    """Answer requests until the command has ended."""
+    while process.poll() is None:
+        if session.control.serve(_SLICE_S, until=ended):
+            session.attachment.detach()
+            print_message("The remedy ends. The command continues without it.")
+
+
+def _pass_on(process: subprocess.Popen[bytes], number: int) -> None:
+    """Send a signal to the command, unless it was a key that the terminal sends to both."""
+    is_key = number == signal.SIGINT and sys.stdin is not None and sys.stdin.isatty()
+    if not is_key and process.poll() is None:
+        process.send_signal(number)
+
+
+def status(*, json: bool) -> None:
+    """List the attached remedies."""
+    found = [state for process in running() if (state := ask(process, STATUS)) is not None]
+    if json:
+        print_result(json_format.dumps(found))
+        return
+    if not found:
+        print_message("No remedy is attached in this network namespace.")
+        return
+    rows = [
+        [
+            str(each["pid"]),
+            each["policy"],
+            ", ".join(map(str, each["ports"])) or "all",
+            each["cgroup"] or "all",
+            ", ".join(each["devices"]),
+            f"{each['running_s']:.0f} s",
+            plain(each["copies"], 0),
+            plain(each["connections"], 0),
+        ]
+        for each in found
+    ]
+    head = [
+        "process",
+        "policy",
+        "ports",
+        "control group",
+        "devices",
+        "for",
+        "copies",
+        "connections",
+    ]
+    print_result(table([head, *rows], left=range(1, 5)))
+
+
+def detach(*, processes: Sequence[int], everything: bool) -> None:
+    """End remedies."""
+    known = running()
+    wanted = known if everything else list(processes)
+    if not processes and not everything:
+        raise TcpsfError(
+            "cannot detach: expected a process or `--all`", hint="`tcpsf cure status` lists them"
+        )
+    for process in wanted:
+        if process not in known or ask(process, DETACH) is None:
+            raise TcpsfError(
+                f"cannot detach the remedy of process {process}: it has none, or is of another user",
+                hint="`tcpsf cure status` lists them",
+            )
+        print_message(f"process {process}: detached")

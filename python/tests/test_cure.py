@@ -1,0 +1,202 @@
+"""`tcpsf cure`: names, refusals, and the kernel with remedies. Needs root, TUN devices and BPF, as CI has."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from conftest import Command
+
+from tcpsf import TcpsfError
+from tcpsf.captures import CaptureResult, analyze
+from tcpsf.cure import CurePolicy
+
+PORT = 8080
+
+SERVER = """
+import os, socketserver, sys
+class Handler(socketserver.BaseRequestHandler):
+    def handle(self):
+        size = int(self.request.recv(100) or 0)
+        self.request.sendall(b"x" * size)
+        self.request.recv(1)  # the client closes first
+class Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = daemon_threads = True
+    request_queue_size = 128
+    address_family = socketserver.socket.AF_INET6
+Server(("::", 8080), Handler).serve_forever()
+"""
+
+CLIENT = """
+import os, pathlib, socket, sys, time
+address = os.environ["TCPSF_LINK_OUTSIDE" + os.environ["VERSION"]]
+for _ in range(400):
+    try:
+        socket.create_connection((address, 8080)).close()
+        break
+    except OSError:
+        time.sleep(0.05)
+for word in sys.argv[1:]:
+    if not word.isdecimal():
+        name, _, awaited = word.partition("->")
+        pathlib.Path(name).touch()
+        while not pathlib.Path(awaited).exists():
+            time.sleep(0.02)
+        continue
+    with socket.create_connection((address, 8080)) as one:
+        one.sendall(word.encode())
+        data = b""
+        while len(data) < int(word) and (part := one.recv(65536)):
+            data += part
+        assert data == b"x" * int(word), len(data)
+"""
+
+ATTACHED = """
+import pathlib, signal, subprocess, sys, time
+from tcpsf.live.network import die_with_parent
+server = subprocess.Popen([sys.executable, "server.py"], preexec_fn=die_with_parent)
+while not pathlib.Path("begin").exists():
+    time.sleep(0.02)
+cure = subprocess.Popen(
+    [sys.executable, "-m", "tcpsf", "cure", "attach", "--policy", "dup-tail", "--port", "8080", "--json"],
+    stdout=subprocess.PIPE,
+)
+cure.stdout.readline()
+pathlib.Path("attached").touch()
+while not pathlib.Path("kill").exists():
+    time.sleep(0.02)
+cure.send_signal(signal.SIGKILL)
+cure.wait()
+pathlib.Path("killed").touch()
+server.wait()
+"""
+
+ENTER = """
+import os, sys
+from tcpsf.live.network import enter
+enter()
+os.execv(sys.executable, [sys.executable, "-m", "tcpsf", "link", *sys.argv[1:]])
+"""
+
+
+def over_link(
+    folder: Path, outside: str, *words: str, options: tuple[str, ...] = (), version: str = ""
+) -> CaptureResult:
+    """Fetch responses over a link in a network namespace, and analyse the packets at the server."""
+    for name, text in (("server.py", SERVER), ("client.py", CLIENT), ("attached.py", ATTACHED)):
+        (folder / name).write_text(text, encoding="utf-8")
+    python = shlex.quote(sys.executable)
+    link = ["-q", "--delay", "10ms", *options, "--pcap", "packets.pcapng", "--pcap-at", "outside"]
+    link += ["--outside", outside.format(python=python)]
+    command = [sys.executable, "-c", ENTER, *link, "--", sys.executable, "client.py", *words]
+    environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "VERSION": version}
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    (folder / "output").write_text(done.stdout, encoding="utf-8")
+    return analyze(folder / "packets.pcapng")
+
+
+def run_with(policy: str) -> str:
+    """Return the command that runs the server with a policy."""
+    return f"{{python}} -m tcpsf cure run --policy '{policy}' --json -- {{python}} server.py"
+
+
+def responses(found: CaptureResult) -> pl.DataFrame:
+    """Rows of the server's direction of connections with a response."""
+    return found.tables.flows.filter(
+        pl.col("direction").cast(pl.String) == "responder", pl.col("unique_bytes") > 0
+    )
+
+
+def test_a_policy_is_printed_as_it_is_written() -> None:
+    text = "dup-tail+rto-min(ms=20)+iw=20"
+    policy = CurePolicy.parse(text)
+    assert str(policy) == text
+    assert policy == CurePolicy(dup_tail=True, rto_min_ms=20, initial_window=20)
+    assert CurePolicy.parse(" iw=3 ").changes_sockets
+    assert not CurePolicy.parse("dup-tail").changes_sockets
+
+
+@pytest.mark.parametrize(
+    "text", ["", "fs(n=4)", "dup-tail+dup-tail", "iw=0", "iw=65", "rto-min(ms=500)", "rto-min"]
+)
+def test_other_policies_are_refused(text: str) -> None:
+    with pytest.raises(TcpsfError, match=r"cannot read the policy"):
+        CurePolicy.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("attach", "--policy", "dup-tail"), "expected the server's port or control group"),
+        (("attach", "--policy", "dup-tail", "--port", "1"), "nothing listens there"),
+        (("attach", "--policy", "dup-tail", "--cgroup", "."), "no folder of cgroup v2"),
+        (("run", "--policy", "dup-tail", "--device", "none0", "--", "true"), "there is none"),
+        (("run", "--policy", "iw=10", "--", "no-such-command"), "cannot run `no-such-command`"),
+        (("detach",), "expected a process or `--all`"),
+        (("detach", "1"), "cannot detach the remedy of process 1"),
+    ],
+)
+def test_refusals(tcpsf: Command, words: tuple[str, ...], message: str) -> None:
+    answer = tcpsf("cure", *words)
+    assert answer.status == (127 if "no-such-command" in words else 2)
+    assert message in answer.err
+    assert "hint: " in answer.err
+
+
+def test_the_exit_status_is_that_of_the_command(tcpsf: Command) -> None:
+    answer = tcpsf("cure", "run", "--policy", "iw=10", "--json", "--", "sh", "-c", "exit 7")
+    assert answer.status == 7
+    begun, ended = map(json.loads, answer.out.splitlines())
+    assert (begun["event"], ended["event"]) == ("attached", "summary")
+    assert begun["policy"] == "iw=10"
+    assert not Path(begun["cgroup"]).exists()
+
+
+@pytest.mark.parametrize("version", ["", "6"])
+def test_dup_tail_sends_the_last_segment_twice(tmp_path: Path, version: str) -> None:
+    sizes = (1, 700, 1448, 1449, 5000, 14480, 60000)
+    found = over_link(tmp_path, run_with("dup-tail"), *map(str, sizes), version=version)
+    rows = responses(found)
+    assert sorted(rows["unique_bytes"]) == sorted(sizes)
+    assert rows["retransmitted_packets"].sum() == 0
+    assert min(rows["duplicate_packets"].to_list()) >= 1
+    # The receiver has taken each copy: its checksum is right, and a DSACK reports it.
+    clients = found.tables.flows.filter(pl.col("direction").cast(pl.String) == "originator")
+    assert clients["dsack_packets"].sum() == rows["duplicate_packets"].sum()
+
+
+def test_a_minimum_timeout_and_a_window(tmp_path: Path) -> None:
+    found = over_link(
+        tmp_path,
+        run_with("rto-min(ms=20)+iw=20"),
+        *["500"] * 5,
+        "60000",
+        options=("--down-loss-mask", "1"),
+    )
+    again: dict[str, Any] = {"direction": "responder"}
+    waits = found.tables.retransmissions.filter(**again)["waited_s"]
+    # Linux waits for at least 200 ms without the remedy.
+    assert min(waits.to_list()) < 0.2
+    assert responses(found)["initial_window_packets"].max() == 20
+
+
+def test_nothing_remains_after_a_kill(tmp_path: Path) -> None:
+    outside = "{python} attached.py"
+    words = ["700", "begin->attached", *["700"] * 4, "kill->killed", *["700"] * 3]
+    rows = responses(over_link(tmp_path, outside, *words)).sort("flow")
+    assert rows["duplicate_packets"].to_list() == [0, 1, 1, 1, 1, 0, 0, 0]
