@@ -57,6 +57,8 @@ def schema(name: str) -> Any:
         ["reproduce", "short-flows", "live"],
         ["model"],
         ["model", "smart-framing"],
+        ["cure"],
+        ["cure", "attach"],
         ["drill"],
         ["model", "short-flow"],
         ["model", "packet-discard"],
