@@ -236,6 +236,8 @@ def judge_setups(verdicts: Verdicts, setups: Sequence[LiveSetup]) -> None:
     for number in map(int, options.only.split(",")):
         predictions = compared(number, setups[number - 1], options, seed=number)
         if not all(holds for _, _, holds in predictions):
+            for _, text, holds in predictions:
+                print(f"  {'held' if holds else 'MISSED'}: {text}", flush=True)
             print("   repeated with other random numbers, because a prediction missed", flush=True)
             again = compared(number, setups[number - 1], options, seed=number + len(setups))
             missed = {name for name, _, holds in predictions if not holds}
