@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from _linux_live import Setting
 from _linux_simulated import Proportion, Verdict
 
-KINDS = ("equal", "late tick", "by jitter", "different")
+KINDS = ("equal", "late tick", "by jitter", "varies", "different")
 
 Row = tuple[str, str, Sequence[tuple[Setting, Verdict]]]
 """Name of a set, its description, and its cells."""
@@ -27,6 +27,8 @@ simulated with `profile = "linux-6.18"` and the sender `linux`.
 - `by jitter`: the reply depends on microseconds. RACK ignores an acknowledgment of a retransmission
   that arrives sooner than the minimum round-trip time (RFC 8985 section 6.2, step 2). Some
   simulations with random delays within the measured error are equal.
+- `varies`: none of these, but when the cell is sent four more times, at least one reply of the kernel
+  is as simulated.
 - `different`: none of these.
 
 The aim is an agreement of 99.5 % in every set.
@@ -36,7 +38,7 @@ Three properties of the measurement matter:
 - Linux merges adjacent segments that arrive while a program reads from their socket
   (`tcp_add_backlog`), and acknowledges them together. The client therefore reads a millisecond
   after data has arrived. The simulated one reads at once. After 16 acknowledgments, Linux sends some
-  of them when the program reads, so that a few cells with records differ.
+  of them when the program reads, so that a few cells with records vary.
 - With a round-trip time of 48 to 52 ms the first timeout has 63 ticks, the limit between two levels
   of the kernel's timer wheel. The timer then expires up to seven ticks later if the processor has
   not handled its timers in the current tick. These round-trip times are left out: which of both
@@ -66,7 +68,7 @@ def page(rows: Iterable[Row], late: float, shares: Iterable[Proportion]) -> str:
         f"Of the kernel's timers without TCP, {late:.0%} expired a tick late in this run.",
         "",
     ]
-    lines += ["| set | cells | " + " | ".join(KINDS) + " | agree |", "| --- |" + " ---: |" * 6]
+    lines += ["| set | cells | " + " | ".join(KINDS) + " | agree |", "| --- |" + " ---: |" * 7]
     for _, what, cells in rows:
         kinds = [verdict.kind for _, verdict in cells]
         numbers = [kinds.count(kind) for kind in KINDS]

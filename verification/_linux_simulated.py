@@ -164,7 +164,7 @@ class Verdict:
     reply: Reply
     ours: list[Sent]
     kind: str
-    """`equal`, `late tick`, `by jitter` or `different`."""
+    """`equal`, `late tick`, `by jitter`, `varies` or `different`."""
     share: float | None = None
     """For `by jitter`: share of the simulations with random delays that send the same."""
 

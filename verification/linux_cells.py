@@ -23,6 +23,10 @@ round-trip times must then wait for the timeout where the kernel does.
 A cell is repeated if the link delayed one of its packets by more than 1 ms too long. The outcome
 does not matter for that decision.
 
+A cell that is different is sent four more times. It counts as `varies` if the kernel then also
+sends what the simulation sends: the kernel's replies differ from each other, by something that the
+setting of the cell does not determine.
+
     python verification/linux_cells.py [--all] [--sets first,acks] [--page PAGE.md]
 
 It needs root, TUN devices and the kernel's tracing file system, and exits with 77 without them.
@@ -39,7 +43,7 @@ import random
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -55,6 +59,8 @@ LIKEWISE: Final = 0.98
 DISTURBED_S: Final = 0.001
 ROUNDS: Final = 6
 REPEATS: Final = 80
+AGAIN: Final = 4
+"""Further replies of a cell that is different."""
 BATCH: Final = 300
 """Connections on one link."""
 RTTS_MS: Final = (5, 20, 60, 100, 200)
@@ -137,6 +143,27 @@ def run(
                 break
         else:
             print(f"{len(wanted)} cells of `{part.name}`, {setting}, were disturbed each time")
+    for setting in settings:
+        mark_varying(part, setting, server)
+
+
+def mark_varying(part: Part, setting: Setting, server: str) -> None:
+    """Send the cells that are different again, and mark those whose replies vary."""
+    of_setting = enumerate(part.verdicts)
+    places = {
+        verdict.reply.losses: place
+        for place, (at, verdict) in of_setting
+        if at == setting and verdict.kind == "different"
+    }
+    if not places:
+        return
+    wanted = [losses for losses in places for _ in range(AGAIN)]
+    for reply in replies(setting, wanted, spacing_s(setting), server=server):
+        place = places[reply.losses]
+        first = part.verdicts[place][1]
+        undisturbed = reply.nominal_error_s <= DISTURBED_S
+        if first.kind == "different" and undisturbed and judged(reply, setting).kind != "different":
+            part.verdicts[place] = (setting, replace(first, kind="varies"))
 
 
 def spacing_s(setting: Setting) -> float:
@@ -166,7 +193,7 @@ def missing() -> str | None:
 def verdict_of(part: Part) -> bool:
     """Print the cells of a set that are not equal, and the verdict."""
     for setting, verdict in part.verdicts:
-        if verdict.kind in ("by jitter", "different"):
+        if verdict.kind in ("by jitter", "varies", "different"):
             show(setting, verdict)
     kinds = [verdict.kind for _, verdict in part.verdicts]
     different = kinds.count("different")
@@ -174,7 +201,7 @@ def verdict_of(part: Part) -> bool:
     print(
         f"{'holds' if holds else 'FAILS'} {part.what}: {len(kinds)} cells, "
         f"{kinds.count('equal')} equal, {kinds.count('late tick')} after a late tick, "
-        f"{kinds.count('by jitter')} by jitter, {different} different",
+        f"{kinds.count('by jitter')} by jitter, {kinds.count('varies')} vary, {different} different",
         flush=True,
     )
     return holds
