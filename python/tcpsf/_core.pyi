@@ -48,13 +48,14 @@ class TailCopies:
         devices: Sequence[tuple[int, int]],
         ports: Sequence[int],
         cgroup: tuple[int, int] | None,
+        trial: RemedyTrial | None,
     ) -> TailCopies: ...
     def counts(self) -> tuple[int, int]: ...
     def detach(self) -> None: ...
 
 @final
 class SocketSettings:
-    """Settings of accepted connections, while the object exists."""
+    """Settings of accepted connections, and cuts in what is written, while the object exists."""
 
     def __new__(
         cls,
@@ -63,8 +64,22 @@ class SocketSettings:
         ports: Sequence[int],
         rto_min_us: int | None,
         initial_window: int | None,
+        tail: int | None,
+        last_byte: bool,
+        fixed_size: tuple[int, int, int] | None,
+        trial: RemedyTrial | None,
     ) -> SocketSettings: ...
-    def counts(self) -> tuple[int, int]: ...
+    def counts(self) -> tuple[int, int, int, int]: ...
+    def detach(self) -> None: ...
+
+@final
+class RemedyTrial:
+    """Connections with and without a remedy, assigned at random, and their transfers."""
+
+    def __new__(cls, *, devices: Sequence[tuple[int, int]]) -> RemedyTrial: ...
+    def set_share(self, share: int) -> None: ...
+    def transfers(self) -> list[tuple[int, int, int, int, int, int, int, int]]: ...
+    def counts(self) -> tuple[int, int, int, int, int]: ...
     def detach(self) -> None: ...
 
 @final

@@ -16,6 +16,7 @@ from conftest import Command
 from tcpsf import TcpsfError
 from tcpsf.captures import CaptureResult, analyze
 from tcpsf.cure import CurePolicy
+from tcpsf.cure.candidates import USUAL, advised
 
 PORT = 8080
 
@@ -77,6 +78,37 @@ pathlib.Path("killed").touch()
 server.wait()
 """
 
+TRIAL = """
+import pathlib, subprocess, sys
+from tcpsf.live.network import die_with_parent
+server = subprocess.Popen([sys.executable, "server.py"], preexec_fn=die_with_parent)
+words = ["cure", "trial", "--policy", "dup-tail", "--port", "8080", "--anyway", "--json", "--for", "60s"]
+done = subprocess.run([sys.executable, "-m", "tcpsf", *words], stdout=subprocess.PIPE)
+pathlib.Path("trial.json").write_bytes(done.stdout)
+pathlib.Path("status").write_text(str(done.returncode))
+server.wait()
+"""
+
+CROWD = """
+import os, pathlib, socket, threading, time
+address = os.environ["TCPSF_LINK_OUTSIDE"]
+def fetch():
+    while not pathlib.Path("status").exists():
+        try:
+            with socket.create_connection((address, 8080)) as one:
+                one.sendall(b"700")
+                left = 700
+                while left and (part := one.recv(65536)):
+                    left -= len(part)
+        except OSError:
+            time.sleep(0.05)
+threads = [threading.Thread(target=fetch) for _ in range(12)]
+for each in threads:
+    each.start()
+for each in threads:
+    each.join()
+"""
+
 ENTER = """
 import os, sys
 from tcpsf.live.network import enter
@@ -89,12 +121,21 @@ def over_link(
     folder: Path, outside: str, *words: str, options: tuple[str, ...] = (), version: str = ""
 ) -> CaptureResult:
     """Fetch responses over a link in a network namespace, and analyse the packets at the server."""
-    for name, text in (("server.py", SERVER), ("client.py", CLIENT), ("attached.py", ATTACHED)):
-        (folder / name).write_text(text, encoding="utf-8")
+    capture = ("--pcap", "packets.pcapng", "--pcap-at", "outside")
+    run_link(folder, outside, "client.py", *words, options=(*options, *capture), version=version)
+    return analyze(folder / "packets.pcapng")
+
+
+def run_link(
+    folder: Path, outside: str, *client: str, options: tuple[str, ...], version: str = ""
+) -> None:
+    """Run a server and a client at both ends of a link in a network namespace."""
+    programs = {"server": SERVER, "client": CLIENT, "attached": ATTACHED}
+    for name, text in (programs | {"trial": TRIAL, "crowd": CROWD}).items():
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
     python = shlex.quote(sys.executable)
-    link = ["-q", "--delay", "10ms", *options, "--pcap", "packets.pcapng", "--pcap-at", "outside"]
-    link += ["--outside", outside.format(python=python)]
-    command = [sys.executable, "-c", ENTER, *link, "--", sys.executable, "client.py", *words]
+    link = ["-q", "--delay", "10ms", *options, "--outside", outside.format(python=python)]
+    command = [sys.executable, "-c", ENTER, *link, "--", sys.executable, *client]
     environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "VERSION": version}
     done = subprocess.run(
         command,
@@ -107,7 +148,6 @@ def over_link(
     )
     assert done.returncode == 0, done.stderr
     (folder / "output").write_text(done.stdout, encoding="utf-8")
-    return analyze(folder / "packets.pcapng")
 
 
 def run_with(policy: str) -> str:
@@ -123,20 +163,41 @@ def responses(found: CaptureResult) -> pl.DataFrame:
 
 
 def test_a_policy_is_printed_as_it_is_written() -> None:
-    text = "dup-tail+rto-min(ms=20)+iw=20"
+    text = "tail(n=3)+dup-tail+rto-min(ms=20)+iw=20"
     policy = CurePolicy.parse(text)
     assert str(policy) == text
-    assert policy == CurePolicy(dup_tail=True, rto_min_ms=20, initial_window=20)
-    assert CurePolicy.parse(" iw=3 ").changes_sockets
+    assert (policy.copies_tail, policy.tail_pieces, policy.rto_min_ms) == (True, 3, 20)
+    assert CurePolicy.parse(" iw=3 + tail ") == CurePolicy.parse("tail(n=4)+iw=3")
+    assert CurePolicy.parse("iw=20+fs(n=64,min=21)").fixed_size == (64, 20, 21)
     assert not CurePolicy.parse("dup-tail").changes_sockets
 
 
 @pytest.mark.parametrize(
-    "text", ["", "fs(n=4)", "dup-tail+dup-tail", "iw=0", "iw=65", "rto-min(ms=500)", "rto-min"]
+    "text",
+    [
+        "",
+        "vs(n=4)",
+        "dup-tail+dup-tail",
+        "iw=0",
+        "iw=65",
+        "iw(=3)",
+        "rto-min(ms=500)",
+        "rto-min",
+        "tail(n=1)",
+        "tail(n=15)",
+        "tail(m=4)",
+        "tail+tiny-tail",
+        "fs(n=four)",
+    ],
 )
 def test_other_policies_are_refused(text: str) -> None:
     with pytest.raises(TcpsfError, match=r"cannot read the policy"):
         CurePolicy.parse(text)
+
+
+def test_framing_without_an_effect_is_refused() -> None:
+    with pytest.raises(TcpsfError, match="an initial window of 10 segments is not cut into 4"):
+        CurePolicy.parse("fs")
 
 
 @pytest.mark.parametrize(
@@ -180,6 +241,28 @@ def test_dup_tail_sends_the_last_segment_twice(tmp_path: Path, version: str) -> 
     assert clients["dsack_packets"].sum() == rows["duplicate_packets"].sum()
 
 
+@pytest.mark.parametrize(
+    ("policy", "segments"),
+    [
+        ("tail(n=4)", {1: 1, 2: 2, 1100: 4, 1448: 4, 1449: 5, 5000: 7, 14_480: 10}),
+        ("tiny-tail", {1: 1, 2: 2, 1100: 2, 1448: 2, 1449: 2, 5000: 5, 14_480: 10}),
+        ("fs(n=40, min=11)", {1: 1, 362: 1, 363: 2, 1100: 4, 3000: 9}),
+    ],
+)
+def test_writes_are_cut(tmp_path: Path, policy: str, segments: dict[int, int]) -> None:
+    """The segments are those of the sender with this name: see `docs/reference/senders.md`."""
+    rows = responses(over_link(tmp_path, run_with(policy), *map(str, segments)))
+    sent = rows.select("unique_bytes", "data_packets").rows()
+    assert dict(sent) == segments
+    assert rows["retransmitted_packets"].sum() == 0
+
+
+def test_a_long_response_is_intact_when_it_is_cut(tmp_path: Path) -> None:
+    sizes = ("100000", "1000000")
+    rows = responses(over_link(tmp_path, run_with("tail(n=14)+dup-tail"), *sizes))
+    assert sorted(rows["unique_bytes"]) == [100_000, 1_000_000]
+
+
 def test_a_minimum_timeout_and_a_window(tmp_path: Path) -> None:
     found = over_link(
         tmp_path,
@@ -200,3 +283,47 @@ def test_nothing_remains_after_a_kill(tmp_path: Path) -> None:
     words = ["700", "begin->attached", *["700"] * 4, "kill->killed", *["700"] * 3]
     rows = responses(over_link(tmp_path, outside, *words)).sort("flow")
     assert rows["duplicate_packets"].to_list() == [0, 1, 1, 1, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("loss", "verdict", "status"), [("6%", "keep", "0"), ("0%", "withdraw", "3")]
+)
+def test_a_trial_decides(tmp_path: Path, loss: str, verdict: str, status: str) -> None:
+    run_link(tmp_path, "{python} trial.py", "crowd.py", options=("--down-loss", loss))
+    lines = (tmp_path / "trial.json").read_text(encoding="utf-8").splitlines()
+    found = {line["event"]: line for line in map(json.loads, lines)}
+    assert found["trial"]["verdict"] == verdict, lines
+    assert (tmp_path / "status").read_text(encoding="utf-8") == status
+    before, without, remedied = found["trial"]["groups"]
+    assert min(each["connections"] for each in (before, without, remedied)) >= 100
+    # Each measured response is about a round trip of 20 ms, or longer by a repair.
+    assert 0.02 <= without["median_s"]["value"] < 0.2
+    # The receiver reports each copy that arrives as a duplicate, and nothing else here.
+    assert remedied["dsacks"] > 0.9
+    assert max(before["dsacks"], without["dsacks"]) < 0.1
+
+
+def advice(path: Path, answer: str, recommended: str | None, helpful: tuple[str, ...]) -> Path:
+    remedies = [{"name": each, "verdict": "helps"} for each in helpful]
+    data: dict[str, Any] = {"schema": "tcpsf.advise/1", "answer": answer, "recommended": recommended}
+    data |= {"initial_window_segments": 10, "remedies": [{"name": "none"}, *remedies]}
+    path.write_text(json.dumps(data), encoding="utf-8")
+    return path
+
+
+def test_advice_names_the_candidates(tmp_path: Path) -> None:
+    helpful = ("fs", "dup-tail(delay=10ms)", "tiny-tail", "larger window")
+    file = advice(tmp_path / "advice.json", "remedy", "tiny-tail", helpful)
+    assert list(map(str, advised(file))) == ["tiny-tail", "fs(n=40, min=11)", "iw=20"]
+    assert advised(advice(file, "no remedy", None, ())) == []
+    assert list(map(str, advised(advice(file, "not enough evidence", None, ())))) == list(USUAL)
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"schema": "other"}'])
+def test_other_files_are_no_advice(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "advice.json"
+    file.write_text(content, encoding="utf-8")
+    with pytest.raises(TcpsfError, match="no output of `tcpsf advise --json`"):
+        advised(file)
+    with pytest.raises(TcpsfError, match="no such file"):
+        advised(tmp_path / "none.json")

@@ -91,6 +91,8 @@ pub enum Condition {
     NotEqual = 0x50,
     /// Less, unsigned.
     Less = 0xa0,
+    /// Less or equal, unsigned.
+    AtMost = 0xb0,
     /// Less or equal, signed.
     AtMostSigned = 0xd0,
 }
@@ -115,6 +117,14 @@ pub enum Width {
 pub enum Helper {
     /// `bpf_map_lookup_elem`.
     MapLookup = 1,
+    /// `bpf_map_update_elem`.
+    MapUpdate = 2,
+    /// `bpf_map_delete_elem`.
+    MapDelete = 3,
+    /// `bpf_ktime_get_ns`.
+    Nanoseconds = 5,
+    /// `bpf_get_prandom_u32`.
+    Random = 7,
     /// `bpf_skb_store_bytes`.
     SkbStore = 9,
     /// `bpf_l3_csum_replace`.
@@ -127,10 +137,22 @@ pub enum Helper {
     SkbLoad = 26,
     /// `bpf_skb_change_tail`.
     SkbChangeTail = 38,
+    /// `bpf_get_socket_cookie`.
+    SocketCookie = 46,
     /// `bpf_setsockopt`.
     SetSocketOption = 49,
+    /// `bpf_sock_ops_cb_flags_set`.
+    SetSocketEvents = 59,
+    /// `bpf_sock_hash_update`.
+    SocketHashUpdate = 70,
     /// `bpf_skb_ancestor_cgroup_id`.
     SkbAncestorCgroup = 83,
+    /// `bpf_msg_push_data`.
+    MessagePush = 90,
+    /// `bpf_msg_pop_data`.
+    MessagePop = 91,
+    /// `bpf_ringbuf_output`.
+    RingOutput = 130,
     /// `bpf_skc_to_tcp_sock`.
     TcpSocket = 137,
 }

@@ -28,6 +28,15 @@ const ENUM64: u32 = 19;
 const TYPE: usize = 12;
 const MEMBER: usize = 12;
 
+/// A member of one bit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Flag {
+    /// Position of its byte.
+    pub(crate) position: i16,
+    /// The bit in this byte.
+    pub(crate) mask: i32,
+}
+
 /// Returns the positions in bytes of members of a structure of the running kernel.
 ///
 /// # Errors
@@ -36,16 +45,46 @@ pub(crate) fn positions<const N: usize>(
     structure: &str,
     members: [&str; N],
 ) -> Result<[i16; N], Error> {
-    let what = format!("read the layout of `struct {structure}`");
-    let bytes = std::fs::read(Path::new(KERNEL)).map_err(|error| {
-        Error::new(&what, error).with_hint("the kernel needs CONFIG_DEBUG_INFO_BTF")
-    })?;
-    let missing = || std::io::Error::other("no such members in the kernel's type information");
-    find(&bytes, structure, members).ok_or_else(|| Error::new(&what, missing()))
+    let bits = in_kernel(structure, members)?;
+    let mut found = [0; N];
+    for (position, bits) in found.iter_mut().zip(bits) {
+        *position = i16::try_from(bits / 8)
+            .map_err(|error| Error::new(operation(structure), std::io::Error::other(error)))?;
+    }
+    Ok(found)
 }
 
-/// Finds members in type information.
-fn find<const N: usize>(bytes: &[u8], structure: &str, members: [&str; N]) -> Option<[i16; N]> {
+/// Returns the position of a flag in `inner`, the type of `member` of a structure.
+///
+/// # Errors
+/// Returns the errors of [`positions`].
+pub(crate) fn flag(structure: &str, member: &str, inner: &str, flag: &str) -> Result<Flag, Error> {
+    let [begin] = positions(structure, [member])?;
+    let [bits] = in_kernel(inner, [flag])?;
+    let position = i16::try_from(bits / 8).ok().and_then(|bytes| begin.checked_add(bytes));
+    let position = position.ok_or_else(|| Error::new(operation(inner), missing()))?;
+    // The kernels that tcpsf runs on count bits from the lowest one.
+    Ok(Flag { position, mask: 1 << (bits % 8) })
+}
+
+fn operation(structure: &str) -> String {
+    format!("read the layout of `struct {structure}`")
+}
+
+fn missing() -> std::io::Error {
+    std::io::Error::other("no such members in the kernel's type information")
+}
+
+/// Positions in bits of members of a structure of the running kernel.
+fn in_kernel<const N: usize>(structure: &str, members: [&str; N]) -> Result<[u32; N], Error> {
+    let bytes = std::fs::read(Path::new(KERNEL)).map_err(|error| {
+        Error::new(operation(structure), error).with_hint("the kernel needs CONFIG_DEBUG_INFO_BTF")
+    })?;
+    find(&bytes, structure, members).ok_or_else(|| Error::new(operation(structure), missing()))
+}
+
+/// Finds members in type information. Their positions are in bits.
+fn find<const N: usize>(bytes: &[u8], structure: &str, members: [&str; N]) -> Option<[u32; N]> {
     if bytes.get(..2)? != MAGIC.to_ne_bytes() {
         return None;
     }
@@ -73,7 +112,7 @@ fn find<const N: usize>(bytes: &[u8], structure: &str, members: [&str; N]) -> Op
     None
 }
 
-fn positions_in<const N: usize>(body: &[u8], texts: &[u8], members: [&str; N]) -> Option<[i16; N]> {
+fn positions_in<const N: usize>(body: &[u8], texts: &[u8], members: [&str; N]) -> Option<[u32; N]> {
     let mut found = [0; N];
     for (position, wanted) in found.iter_mut().zip(members) {
         let mut each = body.chunks_exact(MEMBER);
@@ -81,8 +120,7 @@ fn positions_in<const N: usize>(body: &[u8], texts: &[u8], members: [&str; N]) -
             word(member, 0).and_then(|name| text(texts, name)) == Some(wanted.as_bytes())
         };
         // The upper byte is the width of a bit field.
-        let bits = word(each.find(is_it)?, 8)? & 0x00ff_ffff;
-        *position = i16::try_from(bits / 8).ok()?;
+        *position = word(each.find(is_it)?, 8)? & 0x00ff_ffff;
     }
     Some(found)
 }
@@ -126,9 +164,9 @@ mod tests {
     }
 
     #[test]
-    fn members_have_positions_in_bytes() {
+    fn members_have_positions_in_bits() {
         let found = find(&example(), "tcp_sock", ["write_seq", "snd_nxt"]);
-        assert_eq!(found, Some([1500, 12]));
+        assert_eq!(found, Some([8 * 1500, 8 * 12]));
         assert_eq!(find(&example(), "tcp_sock", ["other"]), None);
         assert_eq!(find(&example(), "sock", ["snd_nxt"]), None);
     }

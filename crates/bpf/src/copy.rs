@@ -19,8 +19,10 @@ use crate::assembler::Condition::{AtMostSigned, Equal, Greater, Less, NotEqual};
 use crate::assembler::Register::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
 use crate::assembler::{Assembler, Helper, Label, Operand, Width};
 use crate::btf;
-use crate::kernel::{Link, Map, MapKind, Place, Program};
+use crate::kernel::{Link, Map, Place, Program};
+use crate::parts;
 use crate::selection::Selection;
+use crate::trial::Trial;
 
 /// Result of a program at egress: the next program decides (`TCX_NEXT`), or the packet is dropped
 /// (`TCX_DROP`).
@@ -89,17 +91,21 @@ pub struct Device {
 }
 
 impl TailCopies {
-    /// Attaches the remedy to devices.
+    /// Attaches the remedy to devices. In a trial it is for the connections of one group.
     ///
     /// # Errors
     /// Returns an error without privileges, and with a kernel that has no TCX.
-    pub fn attach(devices: &[Device], selection: &Selection) -> Result<Self, Error> {
-        let counters = Map::array(MapKind::PerCpuArray, 8, 2)?;
-        let buffer = Map::array(MapKind::PerCpuArray, LONGEST.unsigned_abs(), 1)?;
+    pub fn attach(
+        devices: &[Device],
+        selection: &Selection,
+        trial: Option<&Trial>,
+    ) -> Result<Self, Error> {
+        let counters = Map::array(8, 2)?;
+        let buffer = Map::array(LONGEST.unsigned_abs(), 1)?;
         let socket = btf::positions("tcp_sock", ["snd_nxt", "write_seq"])?;
         let mut links = Vec::new();
         for device in devices {
-            let code = Writer::new(*device, selection, &counters, &buffer, socket).write();
+            let code = Writer::new(*device, selection, trial, [&counters, &buffer], socket).write();
             let program = Program::load(Place::Egress, c"tcpsf_dup_tail", &code)?;
             links.push(program.attach_to_device(device.index)?);
         }
@@ -132,6 +138,7 @@ struct Writer<'a> {
     /// Position of the IP header in a packet.
     network: i32,
     selection: &'a Selection,
+    trial: Option<&'a Trial>,
     counters: &'a Map,
     buffer: &'a Map,
     /// Positions of SND.NXT and of the end of the queued data in `struct tcp_sock`.
@@ -153,14 +160,14 @@ impl<'a> Writer<'a> {
     fn new(
         device: Device,
         selection: &'a Selection,
-        counters: &'a Map,
-        buffer: &'a Map,
+        trial: Option<&'a Trial>,
+        [counters, buffer]: [&'a Map; 2],
         socket: [i16; 2],
     ) -> Self {
         let mut program = Assembler::default();
         let (leave, drop) = (program.label(), program.label());
         let network = i32::from(device.header);
-        Self { program, network, selection, counters, buffer, socket, leave, drop }
+        Self { program, network, selection, trial, counters, buffer, socket, leave, drop }
     }
 
     fn write(mut self) -> Vec<u8> {
@@ -172,7 +179,7 @@ impl<'a> Writer<'a> {
         self.read_headers();
         self.select_tail();
         self.clone_packet();
-        self.count(COPIES, 1.into());
+        parts::count(&mut self.program, self.counters, KEY, COPIES, 1);
         self.cut();
         self.program.bind(self.leave);
         self.program.exit_with(NEXT);
@@ -235,14 +242,11 @@ impl<'a> Writer<'a> {
         let (leave, [snd_nxt, write_seq]) = (self.leave, self.socket);
         let is_first = self.program.label();
         let program = &mut self.program;
-        if !self.selection.ports.is_empty() {
-            let selected = program.label();
-            program.load(Width::Half, R2, R10, TRANSPORT);
-            for port in &self.selection.ports {
-                program.jump_if(Equal, R2, i32::from(port.to_be()), selected);
-            }
-            program.jump(leave);
-            program.bind(selected);
+        program.load(Width::Half, R2, R10, TRANSPORT);
+        let ports = self.selection.ports.iter().map(|port| i32::from(port.to_be()));
+        parts::require_one_of(program, R2, ports, leave);
+        if let Some(trial) = self.trial {
+            trial.require_remedied(program, BUFFER, leave);
         }
         program.load(Width::Double, R1, R6, SOCKET);
         program.jump_if(Equal, R1, 0, leave);
@@ -301,7 +305,7 @@ impl<'a> Writer<'a> {
         self.write_sequence_number();
         self.write_lengths();
         self.program.bind(single);
-        self.count(BYTES, R9.into());
+        parts::count(&mut self.program, self.counters, KEY, BYTES, R9);
         self.program.jump(leave);
     }
 
@@ -392,19 +396,6 @@ impl<'a> Writer<'a> {
         program.set(R5, PSEUDO_HEADER | 2);
         program.call(Helper::TransportChecksum);
         program.jump_if(NotEqual, R0, 0, drop);
-    }
-
-    /// Adds to a counter of this processor.
-    fn count(&mut self, counter: u32, by: Operand) {
-        let (program, done) = (&mut self.program, self.leave);
-        program.store(Width::Word, R10, KEY, counter.cast_signed());
-        program.load_map(R1, self.counters);
-        program.stack_pointer(R2, KEY);
-        program.call(Helper::MapLookup);
-        program.jump_if(Equal, R0, 0, done);
-        program.load(Width::Double, R1, R0, 0);
-        program.add(R1, by);
-        program.store(Width::Double, R0, 0, R1);
     }
 }
 

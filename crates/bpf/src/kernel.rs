@@ -11,31 +11,96 @@ use crate::sys;
 /// Kinds of maps (`enum bpf_map_type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-pub enum MapKind {
+enum MapKind {
+    /// A hash table.
+    Hash = 1,
+    /// An array.
+    Array = 2,
     /// An array with values of its own for each processor.
     PerCpuArray = 6,
+    /// A hash table of sockets, whose messages a program sees.
+    SocketHash = 18,
+    /// A ring of records for user space.
+    Ring = 27,
 }
 
 /// A map.
 #[derive(Debug)]
-pub struct Map(OwnedFd);
+pub struct Map {
+    fd: OwnedFd,
+    value_bytes: u32,
+}
 
 impl Map {
-    /// Creates an array whose values have `value_bytes` bytes.
+    /// Creates an array whose values have `value_bytes` bytes, for each processor.
     ///
     /// # Errors
     /// Returns the error of the system.
-    pub fn array(kind: MapKind, value_bytes: u32, entries: u32) -> Result<Self, Error> {
-        let fd = sys::create_map(kind as u32, 4, value_bytes, entries)
-            .map_err(|error| refused("create a BPF map", error))?;
-        Ok(Self(fd))
+    pub fn array(value_bytes: u32, entries: u32) -> Result<Self, Error> {
+        Self::create(MapKind::PerCpuArray, 4, value_bytes, entries)
+    }
+
+    /// Creates an array whose values have `value_bytes` bytes, shared by the processors.
+    ///
+    /// # Errors
+    /// Returns the error of the system.
+    pub fn shared_array(value_bytes: u32, entries: u32) -> Result<Self, Error> {
+        Self::create(MapKind::Array, 4, value_bytes, entries)
+    }
+
+    /// Changes a number of 32 bits in an array that is shared by the processors.
+    ///
+    /// # Panics
+    /// Values of another length are an error of the caller.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such index.
+    pub fn set(&self, index: u32, value: u32) -> Result<(), Error> {
+        assert_eq!(self.value_bytes, 4, "values of 32 bits");
+        sys::update(self.as_fd(), &index.to_ne_bytes(), &value.to_ne_bytes())
+            .map_err(|error| Error::new(format!("change value {index} of a BPF map"), error))
+    }
+
+    /// Creates a hash table of at most `entries` sockets. Its keys are their cookies.
+    ///
+    /// # Errors
+    /// Returns the error of the system.
+    pub fn sockets(entries: u32) -> Result<Self, Error> {
+        Self::create(MapKind::SocketHash, 8, 4, entries)
+    }
+
+    /// Creates a hash table of at most `entries` values of `value_bytes` bytes. Its keys are
+    /// cookies of sockets.
+    ///
+    /// # Errors
+    /// Returns the error of the system.
+    pub fn by_cookie(value_bytes: u32, entries: u32) -> Result<Self, Error> {
+        Self::create(MapKind::Hash, 8, value_bytes, entries)
+    }
+
+    /// Creates a ring of records with this number of bytes, a power of two and a multiple of a
+    /// page.
+    ///
+    /// # Errors
+    /// Returns the error of the system.
+    pub fn ring(bytes: u32) -> Result<Self, Error> {
+        Self::create(MapKind::Ring, 0, 0, bytes)
+    }
+
+    fn create(kind: MapKind, key: u32, value_bytes: u32, entries: u32) -> Result<Self, Error> {
+        let fd = sys::create_map(kind as u32, key, value_bytes, entries);
+        Ok(Self { fd: fd.map_err(|error| refused("create a BPF map", error))?, value_bytes })
     }
 
     /// Sums a counter of 64 bits over all processors.
     ///
+    /// # Panics
+    /// Values of another length are an error of the caller.
+    ///
     /// # Errors
     /// Returns an error if there is no such index.
     pub fn sum(&self, index: u32) -> Result<u64, Error> {
+        assert_eq!(self.value_bytes, 8, "values of 64 bits");
         let mut values = vec![0; 8 * sys::possible_processors()];
         sys::look_up(self.as_fd(), &index.to_ne_bytes(), &mut values)
             .map_err(|error| Error::new(format!("read value {index} of a BPF map"), error))?;
@@ -46,7 +111,7 @@ impl Map {
 
 impl AsFd for Map {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.fd.as_fd()
     }
 }
 
@@ -57,6 +122,8 @@ pub enum Place {
     SocketEvents,
     /// Packets that leave through a device (`BPF_TCX_EGRESS`, since Linux 6.6).
     Egress,
+    /// Data that programs write to the sockets of a map (`BPF_SK_MSG_VERDICT`).
+    Messages,
 }
 
 impl Place {
@@ -65,6 +132,7 @@ impl Place {
         match self {
             Self::SocketEvents => 13,
             Self::Egress => 3,
+            Self::Messages => 16,
         }
     }
 
@@ -73,6 +141,7 @@ impl Place {
         match self {
             Self::SocketEvents => 3,
             Self::Egress => 47,
+            Self::Messages => 7,
         }
     }
 
@@ -80,6 +149,7 @@ impl Place {
         match self {
             Self::SocketEvents => "the sockets of a cgroup",
             Self::Egress => "the egress of a device",
+            Self::Messages => "the data of sockets",
         }
     }
 }
@@ -117,6 +187,16 @@ impl Program {
         let fd = sys::create_link(self.fd.as_fd(), sys::target(cgroup), self.place.attach_type());
         let what = format!("attach a BPF program to {}", self.place.name());
         Ok(Link(fd.map_err(|error| refused(&what, error))?))
+    }
+
+    /// Attaches the program to the sockets of a map, until the map is freed.
+    ///
+    /// # Errors
+    /// Returns the error of the system.
+    pub fn attach_to_sockets(&self, sockets: &Map) -> Result<(), Error> {
+        let done = sys::attach_to_map(self.fd.as_fd(), sockets.as_fd(), self.place.attach_type());
+        let what = format!("attach a BPF program to {}", self.place.name());
+        done.map_err(|error| refused(&what, error))
     }
 
     /// Attaches the program to the device with this number.

@@ -5,6 +5,10 @@
 //! | --- | --- | --- |
 //! | `dup-tail`: a copy of the last segment | egress of a device | [`TailCopies`] |
 //! | `rto-min`, `iw`: settings of sockets | sockets of a cgroup | [`SocketSettings`] |
+//! | `tail`, `tiny-tail`, `fs`: cuts in what is written | data of these sockets | [`Cut`] |
+//!
+//! A [`Trial`] applies a remedy to some connections, chosen at random, and measures the transfers
+//! of all.
 //!
 //! The programs are written with an [assembler](assembler::Assembler) and specialised when they are
 //! loaded. Loaders such as `aya` and `libbpf-rs` take object files, which need a compiler with a
@@ -14,12 +18,17 @@
 pub mod assembler;
 mod btf;
 mod copy;
+mod cuts;
 mod kernel;
+mod parts;
 mod selection;
 mod settings;
 mod sys;
+mod trial;
 
 pub use copy::{Copies, Device, TailCopies};
-pub use kernel::{Link, Map, MapKind, Place, Program};
+pub use cuts::{Cut, Cuts, MOST_PIECES};
+pub use kernel::{Link, Map, Place, Program};
 pub use selection::{Cgroup, Selection};
 pub use settings::{Changed, Settings, SocketSettings};
+pub use trial::{Assigned, End, Group, Measured, Trial};

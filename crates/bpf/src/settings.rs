@@ -1,5 +1,6 @@
 //! The remedies `rto-min` and `iw`: a program that changes settings of sockets when a connection is
-//! accepted (`BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB`).
+//! accepted (`BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB`). It also puts the socket into the map of those
+//! whose writes are cut.
 
 use std::os::fd::AsFd;
 
@@ -8,8 +9,11 @@ use tun::Error;
 use crate::assembler::Condition::{Equal, NotEqual};
 use crate::assembler::Register::{R0, R1, R2, R3, R4, R5, R6, R10};
 use crate::assembler::{Assembler, Helper, Width};
-use crate::kernel::{Link, Map, MapKind, Place, Program};
+use crate::cuts::{Cut, CutSockets, Cuts};
+use crate::kernel::{Link, Map, Place, Program};
+use crate::parts;
 use crate::selection::Selection;
+use crate::trial::Trial;
 
 // Positions in `struct bpf_sock_ops`.
 const EVENT: i16 = 0;
@@ -17,10 +21,12 @@ const LOCAL_PORT: i16 = 68;
 
 const PASSIVE_ESTABLISHED: i32 = 5;
 const SOL_TCP: i32 = 6;
+const TCP_NODELAY: i32 = 1;
 const TCP_BPF_IW: i32 = 1001;
 const TCP_BPF_RTO_MIN: i32 = 1004;
 
 /// Positions on the stack.
+const COOKIE: i16 = -16;
 const KEY: i16 = -8;
 const VALUE: i16 = -4;
 
@@ -35,6 +41,8 @@ pub struct Settings {
     pub rto_min_us: Option<u32>,
     /// Initial congestion window in segments (`TCP_BPF_IW`).
     pub initial_window: Option<u32>,
+    /// Cuts in what the server writes. They need `TCP_NODELAY`, which is set as well.
+    pub cut: Option<Cut>,
 }
 
 /// The remedy, at the sockets of a cgroup.
@@ -42,6 +50,7 @@ pub struct Settings {
 pub struct SocketSettings {
     counters: Map,
     link: Option<Link>,
+    cut: Option<CutSockets>,
 }
 
 /// Connections that were changed.
@@ -51,11 +60,14 @@ pub struct Changed {
     pub connections: u64,
     /// Settings that the kernel refused.
     pub refused: u64,
+    /// Writes that were cut.
+    pub cuts: Cuts,
 }
 
 impl SocketSettings {
     /// Attaches the remedy to the sockets of a cgroup, the descriptor of its folder. The cgroup of
-    /// the selection does not count.
+    /// the selection does not count. In a trial, it also assigns and measures connections, and the
+    /// remedy is for those of one group.
     ///
     /// # Errors
     /// Returns an error without privileges.
@@ -63,16 +75,21 @@ impl SocketSettings {
         cgroup: &impl AsFd,
         selection: &Selection,
         settings: &Settings,
+        trial: Option<&Trial>,
     ) -> Result<Self, Error> {
-        let counters = Map::array(MapKind::PerCpuArray, 8, 2)?;
-        let code = write(selection, settings, &counters);
+        let counters = Map::array(8, 2)?;
+        let cut = settings.cut.map(CutSockets::new).transpose()?;
+        let code = write(selection, settings, &counters, cut.as_ref(), trial);
         let program = Program::load(Place::SocketEvents, c"tcpsf_settings", &code)?;
-        Ok(Self { counters, link: Some(program.attach_to_cgroup(cgroup)?) })
+        Ok(Self { counters, link: Some(program.attach_to_cgroup(cgroup)?), cut })
     }
 
     /// Ends the remedy. The counts remain.
     pub fn detach(&mut self) {
         self.link = None;
+        if let Some(cut) = &mut self.cut {
+            cut.detach();
+        }
     }
 
     /// Connections so far.
@@ -81,30 +98,40 @@ impl SocketSettings {
     /// Returns the error of the system.
     pub fn changed(&self) -> Result<Changed, Error> {
         let sum = |index| self.counters.sum(index);
-        Ok(Changed { connections: sum(CONNECTIONS)?, refused: sum(REFUSED)? })
+        let cuts = self.cut.as_ref().map(CutSockets::cuts).transpose()?.unwrap_or_default();
+        Ok(Changed { connections: sum(CONNECTIONS)?, refused: sum(REFUSED)?, cuts })
     }
 }
 
-fn write(selection: &Selection, settings: &Settings, counters: &Map) -> Vec<u8> {
+fn write(
+    selection: &Selection,
+    settings: &Settings,
+    counters: &Map,
+    cut: Option<&CutSockets>,
+    trial: Option<&Trial>,
+) -> Vec<u8> {
     let mut program = Assembler::default();
     let end = program.label();
     program.set(R6, R1);
     program.load(Width::Word, R2, R6, EVENT);
-    program.jump_if(NotEqual, R2, PASSIVE_ESTABLISHED, end);
-    if !selection.ports.is_empty() {
-        let selected = program.label();
-        program.load(Width::Word, R2, R6, LOCAL_PORT);
-        for port in &selection.ports {
-            program.jump_if(Equal, R2, i32::from(*port), selected);
-        }
-        program.jump(end);
-        program.bind(selected);
+    if let Some(trial) = trial {
+        trial.handle_events(&mut program, end);
     }
-    count(&mut program, counters, CONNECTIONS);
-    let options = [(TCP_BPF_RTO_MIN, settings.rto_min_us), (TCP_BPF_IW, settings.initial_window)];
+    program.jump_if(NotEqual, R2, PASSIVE_ESTABLISHED, end);
+    program.load(Width::Word, R2, R6, LOCAL_PORT);
+    let ports = selection.ports.iter().map(|port| i32::from(*port));
+    parts::require_one_of(&mut program, R2, ports, end);
+    if let Some(trial) = trial {
+        trial.assign(&mut program, end);
+    }
+    parts::count(&mut program, counters, KEY, CONNECTIONS, 1);
+    let options = [
+        (TCP_BPF_RTO_MIN, settings.rto_min_us),
+        (TCP_BPF_IW, settings.initial_window),
+        (TCP_NODELAY, cut.map(|_| 1)),
+    ];
     for (option, value) in options {
         let Some(value) = value else { continue };
-        let done = program.label();
         program.store(Width::Word, R10, VALUE, value.cast_signed());
         program.set(R1, R6);
         program.set(R2, SOL_TCP);
@@ -112,25 +139,28 @@ fn write(selection: &Selection, settings: &Settings, counters: &Map) -> Vec<u8> 
         program.stack_pointer(R4, VALUE);
         program.set(R5, 4);
         program.call(Helper::SetSocketOption);
-        program.jump_if(Equal, R0, 0, done);
-        count(&mut program, counters, REFUSED);
-        program.bind(done);
+        count_refusal(&mut program, counters);
+    }
+    if let Some(sockets) = cut.and_then(CutSockets::sockets) {
+        program.set(R1, R6);
+        program.call(Helper::SocketCookie);
+        program.store(Width::Double, R10, COOKIE, R0);
+        program.set(R1, R6);
+        program.load_map(R2, sockets);
+        program.stack_pointer(R3, COOKIE);
+        program.set(R4, 0);
+        program.call(Helper::SocketHashUpdate);
+        count_refusal(&mut program, counters);
     }
     program.bind(end);
     program.exit_with(1);
     program.finish()
 }
 
-/// Adds one to a counter of this processor.
-fn count(program: &mut Assembler, counters: &Map, counter: u32) {
-    let none = program.label();
-    program.store(Width::Word, R10, KEY, counter.cast_signed());
-    program.load_map(R1, counters);
-    program.stack_pointer(R2, KEY);
-    program.call(Helper::MapLookup);
-    program.jump_if(Equal, R0, 0, none);
-    program.load(Width::Double, R1, R0, 0);
-    program.add(R1, 1);
-    program.store(Width::Double, R0, 0, R1);
-    program.bind(none);
+/// Counts a refusal if the kernel's function has returned an error.
+fn count_refusal(program: &mut Assembler, counters: &Map) {
+    let done = program.label();
+    program.jump_if(Equal, R0, 0, done);
+    parts::count(program, counters, KEY, REFUSED, 1);
+    program.bind(done);
 }

@@ -4,11 +4,15 @@
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Commands (`enum bpf_cmd`).
 const MAP_CREATE: libc::c_long = 0;
 const MAP_LOOKUP: libc::c_long = 1;
+const MAP_UPDATE: libc::c_long = 2;
 const PROGRAM_LOAD: libc::c_long = 5;
+const PROGRAM_ATTACH: libc::c_long = 8;
 const LINK_CREATE: libc::c_long = 28;
 
 /// Bytes of `union bpf_attr` that this module uses. The kernel takes what follows for zero.
@@ -80,6 +84,14 @@ pub(crate) fn look_up(map: BorrowedFd<'_>, key: &[u8], value: &mut [u8]) -> io::
     unsafe { bpf(MAP_LOOKUP, attribute) }.map(drop)
 }
 
+/// Changes a value. The caller has checked both lengths.
+pub(crate) fn update(map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> io::Result<()> {
+    let attribute =
+        Attribute::new().descriptor(0, map).pointer(8, key.as_ptr()).pointer(16, value.as_ptr());
+    // SAFETY: the kernel reads a key and a value, which have the lengths of the map.
+    unsafe { bpf(MAP_UPDATE, attribute) }.map(drop)
+}
+
 /// Number of processors that the kernel may have, and of which maps have values.
 pub(crate) fn possible_processors() -> usize {
     // SAFETY: this call has no pointers.
@@ -127,7 +139,112 @@ pub(crate) fn create_link(program: BorrowedFd<'_>, target: u32, place: u32) -> i
     unsafe { owned(bpf(LINK_CREATE, attribute)?) }
 }
 
+/// Attaches a program to a map of sockets, which keeps it until the map is freed.
+pub(crate) fn attach_to_map(
+    program: BorrowedFd<'_>,
+    map: BorrowedFd<'_>,
+    place: u32,
+) -> io::Result<()> {
+    let attribute = Attribute::new().descriptor(0, map).descriptor(4, program).word(8, place);
+    // SAFETY: this command has no pointers.
+    unsafe { bpf(PROGRAM_ATTACH, attribute) }.map(drop)
+}
+
 /// Number of a descriptor as a target.
 pub(crate) fn target(fd: &impl AsFd) -> u32 {
     fd.as_fd().as_raw_fd().cast_unsigned()
+}
+
+/// Bits of the length of a record: it is not complete, or is to be skipped.
+const BUSY: u32 = 1 << 31;
+const DISCARDED: u32 = 1 << 30;
+/// Bytes before a record.
+const RECORD_HEADER: usize = 8;
+
+/// Memory that is shared with the kernel.
+#[derive(Debug)]
+struct Shared {
+    begin: *mut libc::c_void,
+    bytes: usize,
+}
+
+// SAFETY: the memory is valid in every thread, and only atomic operations and the only owner of a
+// `Ring` access it.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    fn new(fd: BorrowedFd<'_>, bytes: usize, from: usize, protection: i32) -> io::Result<Self> {
+        let from = libc::off_t::try_from(from).map_err(io::Error::other)?;
+        // SAFETY: a new mapping at an address that the kernel chooses changes no other memory.
+        let begin = unsafe {
+            libc::mmap(ptr::null_mut(), bytes, protection, libc::MAP_SHARED, fd.as_raw_fd(), from)
+        };
+        if begin == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { begin, bytes })
+    }
+
+    /// The number at the beginning.
+    fn position(&self) -> &AtomicU64 {
+        // SAFETY: a mapping begins at a page and has at least one, and lives as long as `self`.
+        unsafe { AtomicU64::from_ptr(self.begin.cast()) }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: this is the mapping of `new`, and nothing refers to it any more.
+        unsafe { libc::munmap(self.begin, self.bytes) };
+    }
+}
+
+/// Reader of a ring of records (`BPF_MAP_TYPE_RINGBUF`). The kernel maps the records twice, one
+/// behind the other, so that each is in one piece.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    consumer: Shared,
+    producer: Shared,
+    page: usize,
+    bytes: usize,
+}
+
+impl Ring {
+    /// Maps the ring of a map with this number of bytes.
+    pub(crate) fn new(map: BorrowedFd<'_>, bytes: usize) -> io::Result<Self> {
+        // SAFETY: this call has no pointers.
+        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) });
+        let page = page.map_err(io::Error::other)?;
+        let consumer = Shared::new(map, page, 0, libc::PROT_READ | libc::PROT_WRITE)?;
+        let producer = Shared::new(map, page + 2 * bytes, page, libc::PROT_READ)?;
+        Ok(Self { consumer, producer, page, bytes })
+    }
+
+    /// Passes each record to `take`, and frees it.
+    pub(crate) fn drain(&mut self, mut take: impl FnMut(&[u8])) {
+        let mut at = self.consumer.position().load(Ordering::Relaxed);
+        while at < self.producer.position().load(Ordering::Acquire) {
+            let offset = usize::try_from(at % self.bytes as u64).unwrap_or(0);
+            // SAFETY: positions of records are multiples of eight within the mapped records.
+            let header = unsafe { self.producer.begin.byte_add(self.page + offset) };
+            // SAFETY: the header of a record begins with its length, which the kernel sets
+            // atomically.
+            let length = unsafe { AtomicU32::from_ptr(header.cast()) }.load(Ordering::Acquire);
+            if length & BUSY != 0 {
+                break;
+            }
+            let bytes = (length & !DISCARDED) as usize;
+            if length & DISCARDED == 0 {
+                // SAFETY: a record that is not busy is complete, and the kernel does not write
+                // there until the position of the consumer has passed it.
+                take(unsafe {
+                    std::slice::from_raw_parts(header.byte_add(RECORD_HEADER).cast(), bytes)
+                });
+            }
+            at += (bytes + RECORD_HEADER).next_multiple_of(8) as u64;
+            self.consumer.position().store(at, Ordering::Release);
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use bpf::{Cgroup, Device, Selection, Settings};
+use bpf::{Cgroup, Cut, Device, Selection, Settings};
 use pyo3::prelude::*;
 
 use crate::host::refused;
@@ -18,12 +18,18 @@ impl TailCopies {
     /// their link-layer headers. `cgroup` is the identifier of a cgroup and its level. An error of
     /// the system raises a `RuntimeError` with two arguments: the error, and a hint or `None`.
     #[new]
-    #[pyo3(signature = (*, devices, ports, cgroup))]
-    fn new(devices: Vec<(u32, u8)>, ports: Vec<u16>, cgroup: Option<(u64, u8)>) -> PyResult<Self> {
-        let devices: Vec<_> =
-            devices.into_iter().map(|(index, header)| Device { index, header }).collect();
+    #[pyo3(signature = (*, devices, ports, cgroup, trial))]
+    #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python as values")]
+    fn new(
+        devices: Vec<(u32, u8)>,
+        ports: Vec<u16>,
+        cgroup: Option<(u64, u8)>,
+        trial: Option<PyRef<'_, RemedyTrial>>,
+    ) -> PyResult<Self> {
         let cgroup = cgroup.map(|(id, level)| Cgroup { id, level });
-        let attached = bpf::TailCopies::attach(&devices, &Selection { ports, cgroup });
+        let selection = Selection { ports, cgroup };
+        let trial = trial.as_deref().map(|trial| &trial.0);
+        let attached = bpf::TailCopies::attach(&places(&devices), &selection, trial);
         attached.map(Self).map_err(|error| refused(&error))
     }
 
@@ -39,37 +45,116 @@ impl TailCopies {
     }
 }
 
-/// Settings of accepted connections (`rto-min`, `iw`).
+/// Settings of accepted connections (`rto-min`, `iw`), and cuts in what is written to them (`tail`,
+/// `tiny-tail`, `fs`).
 #[pyclass(module = "tcpsf._core")]
 pub(crate) struct SocketSettings(bpf::SocketSettings);
 
 #[pymethods]
 impl SocketSettings {
-    /// Attaches the remedy to the sockets of a cgroup, given by its folder. Errors are those of
-    /// `TailCopies`, or an `OSError` if the folder cannot be opened.
+    /// Attaches the remedy to the sockets of a cgroup, given by its folder. Of the cuts, `tail` is
+    /// a number of pieces, and `fixed_size` has the number of segments to an initial window, that
+    /// window, and the first window without cuts. Errors are those of `TailCopies`, or an `OSError`
+    /// if the folder cannot be opened.
     #[new]
-    #[pyo3(signature = (*, cgroup, ports, rto_min_us, initial_window))]
+    #[pyo3(signature = (
+        *, cgroup, ports, rto_min_us, initial_window, tail, last_byte, fixed_size, trial
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one caller")]
+    #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python as values")]
     fn new(
         cgroup: PathBuf,
         ports: Vec<u16>,
         rto_min_us: Option<u32>,
         initial_window: Option<u32>,
+        tail: Option<u8>,
+        last_byte: bool,
+        fixed_size: Option<(u8, u8, u8)>,
+        trial: Option<PyRef<'_, RemedyTrial>>,
     ) -> PyResult<Self> {
         let folder = File::open(cgroup)?;
         let selection = Selection { ports, cgroup: None };
-        let settings = Settings { rto_min_us, initial_window };
-        let attached = bpf::SocketSettings::attach(&folder, &selection, &settings);
+        let fixed_size =
+            fixed_size.map(|(segments, window, below)| Cut::FixedSize { segments, window, below });
+        let cut = tail.map(Cut::Tail).or(last_byte.then_some(Cut::LastByte)).or(fixed_size);
+        let settings = Settings { rto_min_us, initial_window, cut };
+        let trial = trial.as_deref().map(|trial| &trial.0);
+        let attached = bpf::SocketSettings::attach(&folder, &selection, &settings, trial);
         attached.map(Self).map_err(|error| refused(&error))
     }
 
-    /// Connections so far, and settings that the kernel refused.
-    fn counts(&self) -> PyResult<(u64, u64)> {
+    /// Connections so far, settings that the kernel refused, writes that were cut, and cuts in
+    /// them.
+    fn counts(&self) -> PyResult<(u64, u64, u64, u64)> {
         let changed = self.0.changed().map_err(|error| refused(&error))?;
-        Ok((changed.connections, changed.refused))
+        Ok((changed.connections, changed.refused, changed.cuts.writes, changed.cuts.cuts))
     }
 
     /// Ends the remedy. The counts remain.
     fn detach(&mut self) {
         self.0.detach();
     }
+}
+
+/// Connections of a trial, and their transfers.
+#[pyclass(module = "tcpsf._core")]
+pub(crate) struct RemedyTrial(bpf::Trial);
+
+/// A record: the cookie of the connection, the duration in nanoseconds, the group, bytes,
+/// retransmitted segments, DSACKs, the minimum of the round-trip time in microseconds, and the end.
+/// The group is 0 without the remedy, 1 with it, and 2 before the trial. The end is 0 for a
+/// transfer that its connection has aborted, 1 for a complete one, and 2 for a connection without a
+/// transfer. At the end of a connection, segments and DSACKs are those of all its time.
+type Transfer = (u64, u64, u8, u32, u32, u32, u32, u8);
+
+#[pymethods]
+impl RemedyTrial {
+    /// Creates a trial. The beginnings of transfers are measured at devices. Errors are those of
+    /// `TailCopies`.
+    #[new]
+    #[pyo3(signature = (*, devices))]
+    #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python as values")]
+    fn new(devices: Vec<(u32, u8)>) -> PyResult<Self> {
+        bpf::Trial::new(&places(&devices)).map(Self).map_err(|error| refused(&error))
+    }
+
+    /// Changes the share of the connections, in 256ths, that get the remedy from now on. It is zero
+    /// at first: connections then belong to the group before the trial.
+    fn set_share(&self, share: u32) -> PyResult<()> {
+        self.0.set_share(share).map_err(|error| refused(&error))
+    }
+
+    /// Transfers and connections that ended since the last call.
+    fn transfers(&mut self) -> Vec<Transfer> {
+        let mut found = Vec::new();
+        self.0.drain(|one| {
+            found.push((
+                one.connection,
+                one.duration_ns,
+                one.group as u8,
+                one.bytes,
+                one.retransmitted,
+                one.dsacks,
+                one.least_rtt_us,
+                one.end as u8,
+            ));
+        });
+        found
+    }
+
+    /// Connections without the remedy, with it, before the trial and left out, and transfers that
+    /// were lost.
+    fn counts(&self) -> PyResult<(u64, u64, u64, u64, u64)> {
+        let found = self.0.assigned().map_err(|error| refused(&error))?;
+        Ok((found.without, found.remedied, found.before, found.left_out, found.lost))
+    }
+
+    /// Ends the measurement. The counts remain.
+    fn detach(&mut self) {
+        self.0.detach();
+    }
+}
+
+fn places(devices: &[(u32, u8)]) -> Vec<Device> {
+    devices.iter().map(|&(index, header)| Device { index, header }).collect()
 }

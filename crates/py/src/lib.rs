@@ -27,7 +27,7 @@ mod _core {
     #[pymodule_export]
     use super::analysis::CaptureAnalysis;
     #[pymodule_export]
-    use super::cure::{SocketSettings, TailCopies};
+    use super::cure::{RemedyTrial, SocketSettings, TailCopies};
     #[pymodule_export]
     use super::emulation::Emulation;
     #[pymodule_export]

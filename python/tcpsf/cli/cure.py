@@ -28,7 +28,7 @@ from tcpsf.errors import TcpsfError
 from tcpsf.live.network import die_with_parent
 from tcpsf.text import plain, table
 
-_SLICE_S = 0.2
+SLICE_S = 0.2
 """Longest time between a signal and its effect, in seconds."""
 
 
@@ -44,8 +44,8 @@ def run(
     wanted = CurePolicy.parse(policy)
     with new_group() as group:
         target = CureTarget(ports=ports, group=group, devices=devices)
-        with _session(wanted, target, json=json) as session:
-            status = _run_in(group, command, session)
+        with session(wanted, target, json=json) as current:
+            status = _run_in(group, command, current)
     raise click.exceptions.Exit(status)
 
 
@@ -60,6 +60,19 @@ def attach(
 ) -> None:
     """Apply a remedy to running servers until a signal or a request."""
     wanted = CurePolicy.parse(policy)
+    target = running_target(ports=ports, devices=devices, cgroup=cgroup, anyway=anyway)
+    with session(wanted, target, json=json) as current, handling(current.stop):
+        while not current.signals and not current.control.serve(SLICE_S):
+            pass
+
+
+def running_target(
+    *, ports: Sequence[int], devices: Sequence[str], cgroup: Path | None, anyway: bool
+) -> CureTarget:
+    """Return the connections of a running server.
+
+    Raises `TcpsfError` if nothing selects them, or, without ``anyway``, if nothing listens.
+    """
     if not ports and cgroup is None:
         raise TcpsfError(
             "cannot attach a remedy: expected the server's port or control group",
@@ -73,13 +86,10 @@ def attach(
             "there; in a container, give its `--cgroup`, and run it in its network namespace",
         )
     group = None if cgroup is None else group_at(cgroup)
-    target = CureTarget(ports=ports, group=group, devices=devices)
-    with _session(wanted, target, json=json) as session, handling(session.stop):
-        while not session.signals and not session.control.serve(_SLICE_S):
-            pass
+    return CureTarget(ports=ports, group=group, devices=devices)
 
 
-class _Session:
+class CureSession:
     """An attached policy, and the requests and signals that end it."""
 
     def __init__(self, attachment: Attachment) -> None:
@@ -114,36 +124,52 @@ class _Session:
             "copied_bytes": counts.copied_bytes,
             "connections": counts.connections,
             "refused_settings": counts.refused,
+            "cut_writes": counts.cut_writes,
+            "cuts": counts.cuts,
         }
 
 
 @contextmanager
-def _session(policy: CurePolicy, target: CureTarget, *, json: bool) -> Iterator[_Session]:
+def session(
+    policy: CurePolicy, target: CureTarget, *, json: bool, in_trial: bool = False
+) -> Iterator[CureSession]:
     """Attach a policy, announce it, and sum up its effects at the end."""
     with ExitStack() as stack:
-        session = _Session(stack.enter_context(attached(policy, target)))
-        session.control = stack.enter_context(controlled(session.state))
+        current = CureSession(stack.enter_context(attached(policy, target, in_trial=in_trial)))
+        current.control = stack.enter_context(controlled(current.state))
         if json:
-            print_result(json_format.dumps({"event": "attached"} | session.state()))
+            print_result(json_format.dumps({"event": "attached"} | current.state()))
         else:
-            print_message(_announcement(session.attachment))
+            print_message(_announcement(current.attachment))
         try:
-            yield session
+            yield current
         finally:
-            _sum_up(session.state(), json=json)
+            _sum_up(current.state(), json=json)
 
 
 def _announcement(found: Attachment) -> str:
     policy, places = found.policy, ", ".join(device.name for device in found.devices)
     lines = [f"{policy} for {found.target}" + (f" at {places}" if places else "")]
-    if policy.dup_tail:
+    if policy.copies_tail:
         lines.append(
             "dup-tail copies the last segment of each write. It does not see packets with IPv6 "
             "extension headers, and devices that are made later."
         )
+    if policy.cuts:
+        lines.append(
+            "Cuts need TCP_NODELAY, which is set for the server's sockets. They do not reach data "
+            "that waits for the congestion window."
+        )
     if policy.changes_sockets:
-        lines.append("rto-min and iw apply to connections that are accepted from now on.")
+        late = [name for name in policy.remedies if name != "dup-tail"]
+        lines.append(f"Only connections that are accepted from now on have {_joined(late)}.")
     return "\n".join(lines)
+
+
+def _joined(words: Sequence[str]) -> str:
+    """Join words as in a sentence."""
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _sum_up(state: dict[str, Any], *, json: bool) -> None:
@@ -153,6 +179,8 @@ def _sum_up(state: dict[str, Any], *, json: bool) -> None:
     words = []
     if state["devices"]:
         words.append(f"{plain(state['copies'], 0)} packets sent twice")
+    if state["cut_writes"]:
+        words.append(f"{plain(state['cut_writes'], 0)} writes cut")
     if state["connections"] or not state["devices"]:
         words.append(f"{plain(state['connections'], 0)} connections changed")
     if state["refused_settings"]:
@@ -160,7 +188,7 @@ def _sum_up(state: dict[str, Any], *, json: bool) -> None:
     print_message(f"{state['policy']}: " + ", ".join(words))
 
 
-def _run_in(group: ControlGroup, command: Sequence[str], session: _Session) -> int:
+def _run_in(group: ControlGroup, command: Sequence[str], session: CureSession) -> int:
     """Run a command in a control group, and return its exit status as a shell does."""
     entrance = group.folder / "cgroup.procs"
 
@@ -191,10 +219,10 @@ def _run_in(group: ControlGroup, command: Sequence[str], session: _Session) -> i
     return 128 - code if code < 0 else code
 
 
-def _until_ended(process: subprocess.Popen[bytes], ended: int, session: _Session) -> None:
+def _until_ended(process: subprocess.Popen[bytes], ended: int, session: CureSession) -> None:
     """Answer requests until the command has ended."""
     while process.poll() is None:
-        if session.control.serve(_SLICE_S, until=ended):
+        if session.control.serve(SLICE_S, until=ended):
             session.attachment.detach()
             print_message("The remedy ends. The command continues without it.")
 

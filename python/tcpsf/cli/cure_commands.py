@@ -7,17 +7,17 @@ from typing import Any
 import click
 
 from tcpsf.cli.options import FOLDER, InOrder, as_json, together
-from tcpsf.cli.quantities import Count
+from tcpsf.cli.quantities import Count, Probability, Seconds
 
 _policy = click.option(
     "--policy",
     metavar="REMEDY",
     required=True,
-    help="Remedies, joined by `+`: dup-tail, rto-min(ms=N), iw=N.",
+    help="Remedies, joined by `+`: dup-tail, rto-min(ms=N), iw=N, and one of tail(n=N), tiny-tail "
+    "and fs(n=N, min=N).",
 )
 
-_target = together(
-    _policy,
+_selection = together(
     click.option(
         "--port",
         "ports",
@@ -31,12 +31,48 @@ _target = together(
         "devices",
         metavar="NAME",
         multiple=True,
-        help="Device through which responses leave, for `dup-tail`. May be given several times.  "
-        "[default: all that are up, without loopback]",
+        help="Device through which responses leave, for `dup-tail` and trials. May be given several "
+        "times.  [default: all that are up, without loopback]",
     ),
     as_json,
 )
-"""The options that `run` and `attach` share."""
+"""The options that all commands that attach a policy share."""
+
+_running = together(
+    _selection,
+    click.option(
+        "--cgroup",
+        type=FOLDER,
+        metavar="DIR",
+        help="Control group (cgroup v2) of the server, e.g. that of a systemd service.",
+    ),
+    click.option(
+        "--anyway",
+        is_flag=True,
+        help="Attach the remedy even if nothing listens at the ports yet.",
+    ),
+)
+"""The options for a server that is running."""
+
+_trial = together(
+    _running,
+    click.option(
+        "--for",
+        "longest_s",
+        type=Seconds(),
+        metavar="TIME",
+        help="Longest time of a trial.  [default: until there is a verdict]",
+    ),
+    click.option(
+        "--least-gain",
+        type=Probability(),
+        default="1%",
+        show_default=True,
+        metavar="SHARE",
+        help="Least useful reduction of the mean completion time.",
+    ),
+)
+"""The options of a trial."""
 
 
 @click.group(cls=InOrder)
@@ -50,7 +86,8 @@ def cure() -> None:
 
 @cure.command(context_settings={"allow_interspersed_args": False})
 @click.argument("command", nargs=-1, required=True, metavar="-- COMMAND...")
-@_target
+@_policy
+@_selection
 def run(**arguments: Any) -> None:
     """Run a command with a remedy for all its connections.
 
@@ -64,28 +101,66 @@ def run(**arguments: Any) -> None:
 
 
 @cure.command()
-@_target
-@click.option(
-    "--cgroup",
-    type=FOLDER,
-    metavar="DIR",
-    help="Control group (cgroup v2) of the server, e.g. that of a systemd service.",
-)
-@click.option(
-    "--anyway",
-    is_flag=True,
-    help="Attach the remedy even if nothing listens at the ports yet.",
-)
+@_policy
+@_running
 def attach(**arguments: Any) -> None:
     """Apply a remedy to a running server, until Ctrl-C.
 
-    `dup-tail` applies to existing connections, too. `rto-min` and `iw` apply to new ones.
+    `dup-tail` applies to existing connections, too. The other remedies apply to new ones.
 
     For example: tcpsf cure attach --policy 'dup-tail+rto-min(ms=20)' --port 443
     """
     from tcpsf.cli.cure import attach
 
     attach(**arguments)
+
+
+@cure.command()
+@_policy
+@_trial
+def trial(**arguments: Any) -> None:
+    """Compare connections with a remedy and without it.
+
+    First all connections are measured as they are. Then half of the new connections get the remedy, at
+    random. The trial ends when the mean completion time is known to be shorter (keep), or known not to
+    be usefully shorter (withdraw). The remedy ends with the trial. The exit status is 0 for keep, 3 for
+    withdraw and 4 for not enough data.
+
+    For example: tcpsf cure trial --policy dup-tail --port 443
+    """
+    from tcpsf.cli.cure_trial import trial
+
+    trial(**arguments)
+
+
+@cure.command()
+@click.option(
+    "--policy",
+    "policies",
+    metavar="REMEDY",
+    multiple=True,
+    help="Remedy to try. May be given several times.  [default: dup-tail, tail(n=4), "
+    "rto-min(ms=50)]",
+)
+@click.option(
+    "--advice",
+    type=FOLDER,
+    metavar="FILE",
+    help="Try the remedies that `tcpsf advise --json` favours.",
+)
+@_trial
+def auto(**arguments: Any) -> None:
+    """Try remedies in turn, and keep the first that helps.
+
+    Each gets a trial. One with the verdict keep is applied to 15 of 16 connections, and withdrawn if
+    the comparison with the others changes. Then the next one is tried. The command ends when no remedy
+    is left, with the exit status 3, or with Ctrl-C.
+
+    For example: tcpsf cure auto --port 443
+    """
+    from tcpsf.cli.cure_trial import auto
+
+    auto(**arguments)
 
 
 @cure.command()

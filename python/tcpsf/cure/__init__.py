@@ -4,7 +4,8 @@ A remedy is a BPF program. It ends with the process that attached it, also if th
 [The guide](docs/guides/cure.md) has an introduction.
 """
 
-from tcpsf.cure.attachment import Attachment, CureTarget, attached
+from tcpsf.cure.attachment import Attachment, attached
 from tcpsf.cure.policy import CurePolicy
+from tcpsf.cure.target import CureTarget
 
 __all__ = ["Attachment", "CurePolicy", "CureTarget", "attached"]

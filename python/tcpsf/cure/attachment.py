@@ -8,30 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tcpsf import _core
-from tcpsf.cure.cgroups import ControlGroup, hierarchy
+from tcpsf.cure.cgroups import hierarchy
 from tcpsf.cure.devices import NetDevice, chosen
+from tcpsf.cure.intact import require_intact_data
 from tcpsf.cure.policy import CurePolicy
+from tcpsf.cure.target import CureTarget
 from tcpsf.errors import TcpsfError
 
 MOST_PORTS = 16
 _LISTEN = "0A"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CureTarget:
-    """Connections that a policy is applied to."""
-
-    ports: Sequence[int] = ()
-    """Local ports; all if there is none."""
-    group: ControlGroup | None = None
-    """Control group of the sockets; all if there is none."""
-    devices: Sequence[str] = ()
-    """Names of devices; all but loopback if there is none."""
-
-    def __str__(self) -> str:
-        words = [f"port {', '.join(map(str, self.ports))}"] if self.ports else []
-        words += [] if self.group is None else [f"control group {self.group.folder}"]
-        return " in ".join(words) or "all connections"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +31,10 @@ class CureCounts:
     """Accepted connections whose settings were changed."""
     refused: int
     """Settings that the kernel refused."""
+    cut_writes: int
+    """Writes that were cut."""
+    cuts: int
+    """Cuts in them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,54 +46,86 @@ class Attachment:
     devices: Sequence[NetDevice]
     copier: _core.TailCopies | None
     settings: _core.SocketSettings | None
+    trial: _core.RemedyTrial | None = None
 
     def detach(self) -> None:
         """End the policy."""
-        for each in (self.copier, self.settings):
+        for each in (self.copier, self.settings, self.trial):
             if each is not None:
                 each.detach()
 
     def counts(self) -> CureCounts:
         """Return the effects so far."""
         copies, copied_bytes = (0, 0) if self.copier is None else self.copier.counts()
-        connections, refused = (0, 0) if self.settings is None else self.settings.counts()
+        connections, refused, cut_writes, cuts = (
+            (0, 0, 0, 0) if self.settings is None else self.settings.counts()
+        )
         return CureCounts(
-            copies=copies, copied_bytes=copied_bytes, connections=connections, refused=refused
+            copies=copies,
+            copied_bytes=copied_bytes,
+            connections=connections,
+            refused=refused,
+            cut_writes=cut_writes,
+            cuts=cuts,
         )
 
 
 @contextlib.contextmanager
-def attached(policy: CurePolicy, target: CureTarget) -> Iterator[Attachment]:
+def attached(
+    policy: CurePolicy, target: CureTarget, *, in_trial: bool = False
+) -> Iterator[Attachment]:
     """Apply a policy to connections while the block runs.
 
-    Raises `TcpsfError` without privileges, or if the kernel cannot apply it.
+    In a trial, all connections are measured, and none has the policy at first. Raises `TcpsfError`
+    without privileges, or if the kernel cannot apply the policy.
     """
     if len(target.ports) > MOST_PORTS:
         raise TcpsfError(
             f"cannot select {len(target.ports)} ports: expected at most {MOST_PORTS}",
             hint="select a control group, or run the command twice",
         )
-    devices = chosen(target.devices) if policy.dup_tail else []
+    devices = chosen(target.devices) if policy.copies_tail or in_trial else []
+    if policy.cuts:
+        with _plain_errors():
+            require_intact_data(policy, _settings)
     with contextlib.ExitStack() as stack:
         with _plain_errors():
-            copier = _copier(devices, target) if policy.dup_tail else None
+            trial = _core.RemedyTrial(devices=_places(devices)) if in_trial else None
+            if trial is not None:
+                stack.callback(trial.detach)
+            copier = _copier(devices, target, trial) if policy.copies_tail else None
             if copier is not None:
                 stack.callback(copier.detach)
-            settings = _settings(policy, target) if policy.changes_sockets else None
+            is_needed = policy.changes_sockets or in_trial
+            settings = _settings(policy, target, trial) if is_needed else None
             if settings is not None:
                 stack.callback(settings.detach)
         yield Attachment(
-            policy=policy, target=target, devices=devices, copier=copier, settings=settings
+            policy=policy,
+            target=target,
+            devices=devices,
+            copier=copier,
+            settings=settings,
+            trial=trial,
         )
 
 
-def _copier(devices: Sequence[NetDevice], target: CureTarget) -> _core.TailCopies:
+def _places(devices: Sequence[NetDevice]) -> list[tuple[int, int]]:
+    return [(device.index, device.header_bytes) for device in devices]
+
+
+def _copier(
+    devices: Sequence[NetDevice], target: CureTarget, trial: _core.RemedyTrial | None
+) -> _core.TailCopies:
     group = None if target.group is None else (target.group.identifier, target.group.level)
-    places = [(device.index, device.header_bytes) for device in devices]
-    return _core.TailCopies(devices=places, ports=list(target.ports), cgroup=group)
+    return _core.TailCopies(
+        devices=_places(devices), ports=list(target.ports), cgroup=group, trial=trial
+    )
 
 
-def _settings(policy: CurePolicy, target: CureTarget) -> _core.SocketSettings:
+def _settings(
+    policy: CurePolicy, target: CureTarget, trial: _core.RemedyTrial | None = None
+) -> _core.SocketSettings:
     group = target.group or hierarchy()
     minimum = None if policy.rto_min_ms is None else 1000 * policy.rto_min_ms
     return _core.SocketSettings(
@@ -112,6 +133,10 @@ def _settings(policy: CurePolicy, target: CureTarget) -> _core.SocketSettings:
         ports=list(target.ports),
         rto_min_us=minimum,
         initial_window=policy.initial_window,
+        tail=policy.tail_pieces,
+        last_byte=policy.cuts_last_byte,
+        fixed_size=policy.fixed_size,
+        trial=trial,
     )
 
 

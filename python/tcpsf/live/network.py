@@ -99,6 +99,16 @@ def die_with_parent(number: signal.Signals = signal.SIGKILL) -> None:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
+def move_thread() -> None:
+    """Move the calling thread alone into a new network namespace with a loopback device.
+
+    The namespace ends with the thread and its sockets. Raises `OSError` or `TcpsfError` without
+    privileges.
+    """
+    _unshare(CLONE_NEWNET)
+    turn_loopback_on()
+
+
 def turn_loopback_on() -> None:
     """Enable 127.0.0.1 in this network namespace, with the full range of local ports."""
     what = "turn the loopback device on"

@@ -1,0 +1,46 @@
+//! Parts that several programs have.
+
+use std::os::fd::AsFd;
+
+use crate::assembler::Condition::Equal;
+use crate::assembler::Register::{R0, R1, R2, R10};
+use crate::assembler::{Assembler, Helper, Label, Operand, Register, Width};
+
+/// Adds to a counter of this processor. `slot` is a position of four bytes on the stack. It
+/// overwrites `R0` to `R5`.
+pub(crate) fn count(
+    program: &mut Assembler,
+    counters: &impl AsFd,
+    slot: i16,
+    counter: u32,
+    by: impl Into<Operand>,
+) {
+    let none = program.label();
+    program.store(Width::Word, R10, slot, counter.cast_signed());
+    program.load_map(R1, counters);
+    program.stack_pointer(R2, slot);
+    program.call(Helper::MapLookup);
+    program.jump_if(Equal, R0, 0, none);
+    program.load(Width::Double, R1, R0, 0);
+    program.add(R1, by);
+    program.store(Width::Double, R0, 0, R1);
+    program.bind(none);
+}
+
+/// Jumps unless a register has one of the values, if there are any.
+pub(crate) fn require_one_of(
+    program: &mut Assembler,
+    register: Register,
+    values: impl ExactSizeIterator<Item = i32>,
+    otherwise: Label,
+) {
+    if values.len() == 0 {
+        return;
+    }
+    let selected = program.label();
+    for value in values {
+        program.jump_if(Equal, register, value, selected);
+    }
+    program.jump(otherwise);
+    program.bind(selected);
+}

@@ -1,0 +1,507 @@
+//! A trial of a remedy: connections are assigned at random, and the transfers of both groups are
+//! measured.
+//!
+//! A transfer begins with the first packet of new data while nothing is in flight, and ends when
+//! all data that the server has written is acknowledged. The time between both is measured in the
+//! kernel: a program at the egress of the devices sees the beginning, and one at the sockets the
+//! end (`BPF_SOCK_OPS_RTT_CB`).
+//!
+//! That event needs a sample of the round-trip time. Without timestamps (RFC 7323) there is none
+//! for retransmitted data, and exactly the slow transfers would be missing. Connections without
+//! timestamps are therefore left out.
+//!
+//! With a share of zero, connections belong to a third group: those before the trial. A comparison
+//! with them shows whether the remedy also changes the path for connections without it.
+
+use std::os::fd::AsFd;
+
+use tun::Error;
+
+use crate::assembler::Arithmetic::{And, Or};
+use crate::assembler::Condition::{AtMost, Equal, NotEqual};
+use crate::assembler::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
+use crate::assembler::{Assembler, Helper, Label, Width};
+use crate::btf::{self, Flag};
+use crate::copy::Device;
+use crate::kernel::{Link, Map, Place, Program};
+use crate::parts;
+use crate::sys::Ring;
+
+/// Most connections that are measured at a time.
+const CONNECTIONS: u32 = 1 << 17;
+
+/// Bytes of the ring of transfers.
+const RING: u32 = 1 << 20;
+
+/// Result of a program at egress: the next program decides (`TCX_NEXT`).
+const NEXT: i32 = -1;
+
+/// Position of the socket in `struct __sk_buff`.
+const PACKET_SOCKET: i16 = 168;
+
+// Positions in `struct bpf_sock_ops`.
+const NEW_STATE: i16 = 8;
+const EVENTS: i16 = 84;
+const LEAST_RTT: i16 = 92;
+const SOCKET: i16 = 184;
+
+/// `TCP_CLOSE`.
+const CLOSED: i32 = 7;
+
+/// `BPF_SOCK_OPS_STATE_CB` and `BPF_SOCK_OPS_RTT_CB`, with the flags that enable them.
+const STATE_EVENT: i32 = 10;
+const RTT_EVENT: i32 = 12;
+const EVENT_FLAGS: i32 = 1 << 2 | 1 << 3;
+
+// Value of a connection: its group, and of the transfer that is under way the first sequence
+// number, the beginning in nanoseconds (0: none), and the retransmissions and DSACKs before it.
+const VALUE_BYTES: u32 = 24;
+const GROUP: i16 = 0;
+const FIRST: i16 = 4;
+const BEGAN: i16 = 8;
+const RETRANSMITTED: i16 = 16;
+const DSACKS: i16 = 20;
+
+/// Positions on the stack.
+const COUNTER: i16 = -8;
+const COOKIE: i16 = -16;
+const VALUE: i16 = -40;
+const RECORD: i16 = -80;
+const RECORD_BYTES: i16 = 40;
+
+/// Numbers of the groups, which are also those of their counters.
+const WITHOUT: u32 = 0;
+const REMEDIED: u32 = 1;
+const BEFORE: u32 = 2;
+
+/// Numbers of further counters: connections that are left out, and transfers that found the ring
+/// full.
+const LEFT_OUT: u32 = 3;
+const LOST: u32 = 4;
+const COUNTERS: u32 = 5;
+
+/// Group of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// It has no remedy.
+    Without,
+    /// It has the remedy.
+    Remedied,
+    /// It was accepted before the trial, and has no remedy.
+    Before,
+}
+
+/// A measured transfer, or the end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Measured {
+    /// Cookie of the socket.
+    pub connection: u64,
+    /// Time from the first packet until everything was acknowledged, or until the connection ended,
+    /// in nanoseconds.
+    pub duration_ns: u64,
+    /// Group of the connection.
+    pub group: Group,
+    /// Sequence numbers that were acknowledged: bytes, and one more with a FIN.
+    pub bytes: u32,
+    /// Retransmitted segments of the transfer, or of the whole connection if that has ended.
+    pub retransmitted: u32,
+    /// DSACKs of the receiver, likewise.
+    pub dsacks: u32,
+    /// Minimum of the round-trip time in microseconds.
+    pub least_rtt_us: u32,
+    /// End that the record is for.
+    pub end: End,
+}
+
+/// End of a transfer or of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// A connection, with a transfer that was not complete.
+    Aborted,
+    /// A transfer.
+    Complete,
+    /// A connection, with no transfer under way.
+    Connection,
+}
+
+/// Numbers of these.
+const ABORTED: u32 = 0;
+const COMPLETE: u32 = 1;
+const CONNECTION: u32 = 2;
+
+/// Connections of a trial.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Assigned {
+    /// Connections without the remedy.
+    pub without: u64,
+    /// Connections with the remedy.
+    pub remedied: u64,
+    /// Connections before the trial.
+    pub before: u64,
+    /// Connections without timestamps, and those beyond the limit. They have no remedy.
+    pub left_out: u64,
+    /// Transfers that were not read in time.
+    pub lost: u64,
+}
+
+/// A trial. It is needed when the remedies are attached, and ends with this value.
+#[derive(Debug)]
+pub struct Trial {
+    connections: Map,
+    records: Map,
+    counters: Map,
+    share: Map,
+    ring: Ring,
+    beginnings: Vec<Link>,
+    socket: Socket,
+}
+
+/// Positions of members of `struct tcp_sock`.
+#[derive(Debug, Clone, Copy)]
+struct Socket {
+    unacknowledged: i16,
+    next: i16,
+    end: i16,
+    retransmitted: i16,
+    dsacks: i16,
+    timestamps: Flag,
+}
+
+impl Trial {
+    /// Creates a trial, and measures the beginnings of transfers at devices. No connection gets the
+    /// remedy until [`set_share`](Self::set_share).
+    ///
+    /// # Errors
+    /// Returns an error without privileges, and with a kernel that has no TCX.
+    pub fn new(devices: &[Device]) -> Result<Self, Error> {
+        let members = ["snd_una", "snd_nxt", "write_seq", "total_retrans", "dsack_dups"];
+        let [unacknowledged, next, end, retransmitted, dsacks] =
+            btf::positions("tcp_sock", members)?;
+        let timestamps = btf::flag("tcp_sock", "rx_opt", "tcp_options_received", "tstamp_ok")?;
+        let socket = Socket { unacknowledged, next, end, retransmitted, dsacks, timestamps };
+        let records = Map::ring(RING)?;
+        let ring = Ring::new(records.as_fd(), RING as usize)
+            .map_err(|error| Error::new("map the ring of a BPF program", error))?;
+        let mut trial = Self {
+            connections: Map::by_cookie(VALUE_BYTES, CONNECTIONS)?,
+            counters: Map::array(8, COUNTERS)?,
+            share: Map::shared_array(4, 1)?,
+            records,
+            ring,
+            beginnings: Vec::new(),
+            socket,
+        };
+        let code = trial.beginning();
+        for device in devices {
+            let program = Program::load(Place::Egress, c"tcpsf_begin", &code)?;
+            trial.beginnings.push(program.attach_to_device(device.index)?);
+        }
+        Ok(trial)
+    }
+
+    /// Changes the share of the connections, in 256ths, that get the remedy from now on. With a
+    /// share of zero, connections belong to the group before the trial.
+    ///
+    /// # Errors
+    /// Returns the error of the system.
+    pub fn set_share(&self, share: u32) -> Result<(), Error> {
+        self.share.set(0, share)
+    }
+
+    /// Passes each record since the last call to `take`.
+    pub fn drain(&mut self, mut take: impl FnMut(Measured)) {
+        self.ring.drain(|record| {
+            if let Some(measured) = read(record) {
+                take(measured);
+            }
+        });
+    }
+
+    /// Connections so far.
+    ///
+    /// # Errors
+    /// Returns the error of the system.
+    pub fn assigned(&self) -> Result<Assigned, Error> {
+        let sum = |index| self.counters.sum(index);
+        Ok(Assigned {
+            without: sum(WITHOUT)?,
+            remedied: sum(REMEDIED)?,
+            before: sum(BEFORE)?,
+            left_out: sum(LEFT_OUT)?,
+            lost: sum(LOST)?,
+        })
+    }
+
+    /// Ends the measurement. The counts remain.
+    pub fn detach(&mut self) {
+        self.beginnings.clear();
+    }
+
+    /// Jumps unless the socket of the context in `R6` has the remedy. `slot` is a position of eight
+    /// bytes on the stack. It overwrites `R0` to `R5`.
+    pub(crate) fn require_remedied(&self, program: &mut Assembler, slot: i16, otherwise: Label) {
+        self.look_up(program, slot, otherwise);
+        program.load(Width::Word, R0, R0, GROUP);
+        program.jump_if(NotEqual, R0, REMEDIED.cast_signed(), otherwise);
+    }
+
+    /// Puts a pointer to the value of the context's connection into `R0`, or jumps.
+    fn look_up(&self, program: &mut Assembler, slot: i16, otherwise: Label) {
+        program.set(R1, R6);
+        program.call(Helper::SocketCookie);
+        program.store(Width::Double, R10, slot, R0);
+        program.load_map(R1, &self.connections);
+        program.stack_pointer(R2, slot);
+        program.call(Helper::MapLookup);
+        program.jump_if(Equal, R0, 0, otherwise);
+    }
+
+    /// The program at egress, which stores the beginning of a transfer. SND.NXT advances after the
+    /// transmission: nothing is in flight if it equals SND.UNA.
+    fn beginning(&self) -> Vec<u8> {
+        let mut program = Assembler::default();
+        let (end, begins) = (program.label(), program.label());
+        program.set(R6, R1);
+        program.load(Width::Double, R1, R6, PACKET_SOCKET);
+        program.jump_if(Equal, R1, 0, end);
+        program.call(Helper::TcpSocket);
+        program.jump_if(Equal, R0, 0, end);
+        program.set(R7, R0);
+        program.load(Width::Word, R2, R7, self.socket.unacknowledged);
+        program.load(Width::Word, R8, R7, self.socket.next);
+        program.jump_if(NotEqual, R2, R8, end);
+        program.load(Width::Word, R2, R7, self.socket.end);
+        program.jump_if(Equal, R2, R8, end);
+        self.look_up(&mut program, COOKIE, end);
+        program.set(R9, R0);
+        // A copy of the first packet does not begin anew.
+        program.load(Width::Double, R2, R9, BEGAN);
+        program.jump_if(Equal, R2, 0, begins);
+        program.load(Width::Word, R2, R9, FIRST);
+        program.jump_if(Equal, R2, R8, end);
+        program.bind(begins);
+        program.call(Helper::Nanoseconds);
+        program.store(Width::Double, R9, BEGAN, R0);
+        program.store(Width::Word, R9, FIRST, R8);
+        program.load(Width::Word, R2, R7, self.socket.retransmitted);
+        program.store(Width::Word, R9, RETRANSMITTED, R2);
+        program.load(Width::Word, R2, R7, self.socket.dsacks);
+        program.store(Width::Word, R9, DSACKS, R2);
+        program.bind(end);
+        program.exit_with(NEXT);
+        program.finish()
+    }
+
+    /// Handles the events of measured sockets, of which the number is in `R2`. The context is in
+    /// `R6`. Other events follow.
+    pub(crate) fn handle_events(&self, program: &mut Assembler, end: Label) {
+        let (is_state, is_rtt, others) = (program.label(), program.label(), program.label());
+        let (write, whole) = (program.label(), program.label());
+        program.jump_if(Equal, R2, RTT_EVENT, is_rtt);
+        program.jump_if(Equal, R2, STATE_EVENT, is_state);
+        program.jump(others);
+
+        program.bind(is_state);
+        program.load(Width::Word, R2, R6, NEW_STATE);
+        program.jump_if(NotEqual, R2, CLOSED, end);
+        self.look_up(program, COOKIE, end);
+        // A copy of the value stays on the stack.
+        for at in [0, 8] {
+            program.load(Width::Double, R2, R0, at);
+            program.store(Width::Double, R10, VALUE + at, R2);
+        }
+        // The record has the counts of the whole connection.
+        program.set(R2, 0);
+        program.store(Width::Double, R10, VALUE + RETRANSMITTED, R2);
+        program.load_map(R1, &self.connections);
+        program.stack_pointer(R2, COOKIE);
+        program.call(Helper::MapDelete);
+        self.load_socket(program, end);
+        program.set(R8, ABORTED.cast_signed());
+        program.load(Width::Double, R2, R10, VALUE + BEGAN);
+        program.jump_if(NotEqual, R2, 0, write);
+        program.set(R8, CONNECTION.cast_signed());
+        program.jump(write);
+
+        program.bind(is_rtt);
+        self.look_up(program, COOKIE, end);
+        program.set(R9, R0);
+        self.load_socket(program, end);
+        program.load(Width::Word, R2, R7, self.socket.unacknowledged);
+        program.load(Width::Word, R3, R7, self.socket.end);
+        program.jump_if(Equal, R2, R3, whole);
+        program.jump(end);
+        program.bind(whole);
+        for at in [0, 8, 16] {
+            program.load(Width::Double, R2, R9, at);
+            program.store(Width::Double, R10, VALUE + at, R2);
+        }
+        program.set(R2, 0);
+        program.store(Width::Double, R9, BEGAN, R2);
+        program.load(Width::Double, R2, R10, VALUE + BEGAN);
+        program.jump_if(Equal, R2, 0, end);
+        program.set(R8, COMPLETE.cast_signed());
+
+        program.bind(write);
+        self.write_record(program);
+        program.jump(end);
+        program.bind(others);
+    }
+
+    /// Puts `struct tcp_sock` of the context into `R7`, or jumps.
+    #[expect(clippy::unused_self, reason = "reads like the other parts")]
+    fn load_socket(&self, program: &mut Assembler, otherwise: Label) {
+        program.load(Width::Double, R1, R6, SOCKET);
+        program.jump_if(Equal, R1, 0, otherwise);
+        program.call(Helper::TcpSocket);
+        program.jump_if(Equal, R0, 0, otherwise);
+        program.set(R7, R0);
+    }
+
+    /// Writes a record for the value on the stack. `R7` is the socket, and `R8` what has ended.
+    fn write_record(&self, program: &mut Assembler) {
+        let written = program.label();
+        program.load(Width::Double, R9, R10, VALUE + BEGAN);
+        program.call(Helper::Nanoseconds);
+        program.subtract(R0, R9);
+        program.store(Width::Double, R10, RECORD + 8, R0);
+        program.load(Width::Double, R2, R10, COOKIE);
+        program.store(Width::Double, R10, RECORD, R2);
+        program.load(Width::Word, R2, R10, VALUE + GROUP);
+        program.store(Width::Word, R10, RECORD + 16, R2);
+        let differences = [
+            (self.socket.unacknowledged, FIRST, 20),
+            (self.socket.retransmitted, RETRANSMITTED, 24),
+            (self.socket.dsacks, DSACKS, 28),
+        ];
+        for (member, before, to) in differences {
+            program.load(Width::Word, R2, R7, member);
+            program.load(Width::Word, R3, R10, VALUE + before);
+            program.subtract(R2, R3);
+            program.store(Width::Word, R10, RECORD + to, R2);
+        }
+        program.load(Width::Word, R2, R6, LEAST_RTT);
+        program.store(Width::Word, R10, RECORD + 32, R2);
+        program.store(Width::Word, R10, RECORD + 36, R8);
+        program.load_map(R1, &self.records);
+        program.stack_pointer(R2, RECORD);
+        program.set(R3, i32::from(RECORD_BYTES));
+        program.set(R4, 0);
+        program.call(Helper::RingOutput);
+        program.jump_if(Equal, R0, 0, written);
+        parts::count(program, &self.counters, COUNTER, LOST, 1);
+        program.bind(written);
+    }
+
+    /// Assigns an accepted connection, whose context is in `R6`, to a group. Jumps if it does not
+    /// get the remedy.
+    pub(crate) fn assign(&self, program: &mut Assembler, otherwise: Label) {
+        let (measured, left_out, full) = (program.label(), program.label(), program.label());
+        let done = program.label();
+        self.load_socket(program, otherwise);
+        program.load(Width::Byte, R2, R7, self.socket.timestamps.position);
+        program.arithmetic(And, R2, self.socket.timestamps.mask);
+        program.jump_if(Equal, R2, 0, left_out);
+        // R9: the share in 256ths.
+        program.store(Width::Word, R10, COUNTER, 0);
+        program.load_map(R1, &self.share);
+        program.stack_pointer(R2, COUNTER);
+        program.call(Helper::MapLookup);
+        program.jump_if(Equal, R0, 0, otherwise);
+        program.load(Width::Word, R9, R0, 0);
+        program.call(Helper::Random);
+        program.arithmetic(And, R0, 0xff);
+        program.set(R7, BEFORE.cast_signed());
+        program.jump_if(Equal, R9, 0, measured);
+        program.set(R7, WITHOUT.cast_signed());
+        program.jump_if(AtMost, R9, R0, measured);
+        program.set(R7, REMEDIED.cast_signed());
+        program.bind(measured);
+        program.set(R2, 0);
+        for at in [8, 16] {
+            program.store(Width::Double, R10, VALUE + at, R2);
+        }
+        program.store(Width::Word, R10, VALUE + FIRST, R2);
+        program.store(Width::Word, R10, VALUE + GROUP, R7);
+        program.set(R1, R6);
+        program.call(Helper::SocketCookie);
+        program.store(Width::Double, R10, COOKIE, R0);
+        program.load_map(R1, &self.connections);
+        program.stack_pointer(R2, COOKIE);
+        program.stack_pointer(R3, VALUE);
+        program.set(R4, 0);
+        program.call(Helper::MapUpdate);
+        program.jump_if(NotEqual, R0, 0, full);
+        program.set(R1, R6);
+        program.load(Width::Word, R2, R6, EVENTS);
+        program.arithmetic(Or, R2, EVENT_FLAGS);
+        program.call(Helper::SetSocketEvents);
+        for (group, next) in [(REMEDIED, done), (WITHOUT, otherwise), (BEFORE, otherwise)] {
+            let other = program.label();
+            program.jump_if(NotEqual, R7, group.cast_signed(), other);
+            parts::count(program, &self.counters, COUNTER, group, 1);
+            program.jump(next);
+            program.bind(other);
+        }
+        program.jump(otherwise);
+        program.bind(left_out);
+        program.bind(full);
+        parts::count(program, &self.counters, COUNTER, LEFT_OUT, 1);
+        program.jump(otherwise);
+        program.bind(done);
+    }
+}
+
+/// Reads a record, unless it has another length.
+fn read(record: &[u8]) -> Option<Measured> {
+    let record: &[u8; RECORD_BYTES as usize] = record.try_into().ok()?;
+    let (words, _) = record.as_chunks::<4>();
+    let word = |at: usize| u32::from_ne_bytes(words[at / 4]);
+    let (doubles, _) = record.as_chunks::<8>();
+    let double = |at: usize| u64::from_ne_bytes(doubles[at / 8]);
+    Some(Measured {
+        connection: double(0),
+        duration_ns: double(8),
+        group: match word(16) {
+            REMEDIED => Group::Remedied,
+            BEFORE => Group::Before,
+            _ => Group::Without,
+        },
+        bytes: word(20),
+        retransmitted: word(24),
+        dsacks: word(28),
+        least_rtt_us: word(32),
+        end: match word(36) {
+            COMPLETE => End::Complete,
+            CONNECTION => End::Connection,
+            _ => End::Aborted,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_has_its_fields() {
+        let mut record = [0; RECORD_BYTES as usize];
+        record[..8].copy_from_slice(&7_u64.to_ne_bytes());
+        record[8..16].copy_from_slice(&(1_u64 << 40).to_ne_bytes());
+        for (at, value) in [(16, 1_u32), (20, 1448), (24, 2), (28, 3), (32, 40_000), (36, 1)] {
+            record[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        }
+        let expected = Measured {
+            connection: 7,
+            duration_ns: 1 << 40,
+            group: Group::Remedied,
+            bytes: 1448,
+            retransmitted: 2,
+            dsacks: 3,
+            least_rtt_us: 40_000,
+            end: End::Complete,
+        };
+        assert_eq!(read(&record), Some(expected));
+        assert_eq!(read(&record[1..]), None);
+    }
+}

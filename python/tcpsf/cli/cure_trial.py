@@ -1,0 +1,242 @@
+"""`tcpsf cure trial` and `auto`: a remedy for half of the connections, and the comparison."""
+
+from __future__ import annotations
+
+import json as json_format
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from tcpsf import _core
+from tcpsf.cli import verbosity
+from tcpsf.cli.cure import SLICE_S, CureSession, running_target, session
+from tcpsf.cli.output import print_message, print_result
+from tcpsf.cli.signals import handling
+from tcpsf.cure import CurePolicy, CureTarget
+from tcpsf.cure.candidates import USUAL, advised
+from tcpsf.cure.trial import CureTrial, TrialGroup, TrialResult, TrialVerdict
+from tcpsf.errors import TcpsfError
+from tcpsf.sequential import AnytimeDifference
+from tcpsf.text import number, plain, seconds, seconds_estimate, table
+
+HALF: Final = 128
+"""Share of the connections with the remedy during the trial, in 256ths."""
+MOST: Final = 240
+"""Share with the remedy after the trial: the others show whether it still helps."""
+LOOK_S: Final = 1.0
+"""Time between two comparisons in seconds."""
+REPORT_S: Final = 10.0
+"""Time between two lines about the state in seconds."""
+
+STATUS: Final = {TrialVerdict.KEEP: 0, TrialVerdict.WITHDRAW: 3, TrialVerdict.NOT_ENOUGH_DATA: 4}
+"""Exit status by verdict."""
+
+
+def trial(
+    *,
+    policy: str,
+    ports: Sequence[int],
+    devices: Sequence[str],
+    cgroup: Path | None,
+    anyway: bool,
+    longest_s: float | None,
+    least_gain: float,
+    json: bool,
+) -> None:
+    """Try a remedy, print the comparison, and exit with the status of the verdict."""
+    wanted = CurePolicy.parse(policy)
+    target = running_target(ports=ports, devices=devices, cgroup=cgroup, anyway=anyway)
+    with _trying(wanted, target, least_gain, json=json) as running:
+        found = running.until_decided(longest_s)
+        _show(found, json=json)
+    raise click.exceptions.Exit(STATUS[found.verdict])
+
+
+def auto(
+    *,
+    policies: Sequence[str],
+    advice: Path | None,
+    ports: Sequence[int],
+    devices: Sequence[str],
+    cgroup: Path | None,
+    anyway: bool,
+    longest_s: float | None,
+    least_gain: float,
+    json: bool,
+) -> None:
+    """Try remedies in turn, and keep the first that helps as long as it does."""
+    if policies and advice is not None:
+        raise TcpsfError(
+            "cannot choose remedies: both `--policy` and `--advice` are given",
+            hint="give one of them",
+        )
+    candidates = (
+        advised(advice)
+        if advice is not None
+        else [CurePolicy.parse(each) for each in policies or USUAL]
+    )
+    target = running_target(ports=ports, devices=devices, cgroup=cgroup, anyway=anyway)
+    for candidate in candidates:
+        with _trying(candidate, target, least_gain, json=json) as running:
+            found = running.until_decided(longest_s)
+            _show(found, json=json)
+            if found.verdict is TrialVerdict.KEEP and not running.is_stopped:
+                print_message(f"{candidate} is kept for 15 of 16 connections.")
+                found = running.while_it_helps()
+                _show(found, json=json)
+        if running.is_stopped:
+            raise click.exceptions.Exit(STATUS[found.verdict])
+    print_message("No remedy is kept.")
+    raise click.exceptions.Exit(STATUS[TrialVerdict.WITHDRAW])
+
+
+@contextmanager
+def _trying(
+    policy: CurePolicy, target: CureTarget, least_gain: float, *, json: bool
+) -> Iterator[_Trial]:
+    """Attach a policy for a trial, and explain at the end what was not measured."""
+    with (
+        session(policy, target, json=json, in_trial=True) as current,
+        handling(current.stop),
+    ):
+        running = _Trial(current, CureTrial(least_gain))
+        yield running
+        unmeasured = running.counts()
+    _explain_unmeasured(unmeasured)
+
+
+class _Trial:
+    """A trial that is running."""
+
+    def __init__(self, current: CureSession, transfers: CureTrial) -> None:
+        if current.attachment.trial is None:
+            message = "the policy is attached without a trial"
+            raise RuntimeError(message)
+        self._current = current
+        self._kernel: _core.RemedyTrial = current.attachment.trial
+        self._transfers = transfers
+        self._looked_s = self._reported_s = time.monotonic()
+        self.is_stopped = False
+
+    def until_decided(self, longest_s: float | None) -> TrialResult:
+        """Measure without the remedy, then give it to half, and return the verdict."""
+        end_s = None if longest_s is None else time.monotonic() + longest_s
+        print_message("Connections are measured without the remedy.")
+        while not self._transfers.has_beginning and self._continues(end_s):
+            self._report()
+        if self._transfers.has_beginning:
+            print_message("Half of the new connections get the remedy.")
+            self._kernel.set_share(HALF)
+        found = self._transfers.result()
+        while found.verdict is TrialVerdict.NOT_ENOUGH_DATA and self._continues(end_s):
+            if self._is_time_to_look():
+                found = self._transfers.result()
+                self._report(found)
+        return self._transfers.result() if self.is_stopped else found
+
+    def while_it_helps(self) -> TrialResult:
+        """Keep the remedy for most connections until a signal, or until it harms."""
+        self._kernel.set_share(MOST)
+        found = self._transfers.result()
+        while found.verdict is not TrialVerdict.WITHDRAW and self._continues(None):
+            if self._is_time_to_look():
+                found = self._transfers.result()
+                self._report(found)
+        return found
+
+    def counts(self) -> tuple[int, int]:
+        """Connections that were left out, and transfers that were lost."""
+        *_, left_out, lost = self._kernel.counts()
+        return left_out, lost
+
+    def _continues(self, end_s: float | None) -> bool:
+        """Wait for a moment and take transfers. Returns false at the end, or after a signal."""
+        if self._current.control.serve(SLICE_S) or self._current.signals:
+            self.is_stopped = True
+        self._transfers.add(self._kernel.transfers())
+        return not self.is_stopped and (end_s is None or time.monotonic() < end_s)
+
+    def _is_time_to_look(self) -> bool:
+        now = time.monotonic()
+        if now - self._looked_s < LOOK_S:
+            return False
+        self._looked_s = now
+        return True
+
+    def _report(self, found: TrialResult | None = None) -> None:
+        now = time.monotonic()
+        if now - self._reported_s < REPORT_S:
+            return
+        self._reported_s = now
+        before, without, remedied = self._transfers.counts()
+        text = f"connections: {before} before, {without} without the remedy, {remedied} with it"
+        if found is not None and found.effect is not None:
+            text += f"; effect {_times(found.effect)}"
+        print_message(text)
+
+
+def _show(found: TrialResult, *, json: bool) -> None:
+    if json:
+        data: dict[str, Any] = asdict(found)
+        data["verdict"] = found.verdict.value
+        print_result(json_format.dumps({"event": "trial"} | data, default=str))
+        return
+    head = [
+        "connections",
+        "",
+        "transfers",
+        "mean",
+        "median",
+        "p95",
+        "p99",
+        "retransmitted",
+        "DSACKs",
+    ]
+    rows = [_row(each) for each in found.groups]
+    print_result(table([head, *rows], left=[0]))
+    if found.effect is not None:
+        print_result(f"\nEffect on the mean completion time: {_times(found.effect)}")
+    if found.side_effect is not None:
+        low, high = found.side_effect.low, found.side_effect.high
+        print_result(
+            "Retransmitted segments per transfer without the remedy, less those before: "
+            f"{plain(found.side_effect.value, 3)} ({plain(low, 3)} to {plain(high, 3)})"
+        )
+    print_result(f"TrialVerdict: {found.verdict.value}: {found.reason}")
+
+
+def _row(group: TrialGroup) -> list[str]:
+    quantiles = (group.median_s, group.p95_s, group.p99_s)
+    return [
+        {"before": "before the trial", "without": "without", "remedied": "with the remedy"}[
+            group.name
+        ],
+        plain(group.connections, 0),
+        plain(group.transfers, 0),
+        seconds(group.mean_s),
+        *(seconds_estimate(each) for each in quantiles),
+        number(group.retransmitted, 3),
+        number(group.dsacks, 3),
+    ]
+
+
+def _times(found: AnytimeDifference) -> str:
+    value, low, high = (plain(1e3 * each, 1) for each in (found.value, found.low, found.high))
+    return f"{value} ms ({low} to {high})"
+
+
+def _explain_unmeasured(counts: tuple[int, int]) -> None:
+    left_out, lost = counts
+    if left_out:
+        print_message(
+            f"{plain(left_out, 0)} connections without TCP timestamps were left out, because their "
+            "slow transfers cannot be measured."
+        )
+    if lost:
+        print_message(f"{plain(lost, 0)} transfers ended faster than they could be read.")
+    verbosity.detail("transfers without a place in the ring: %d", lost)

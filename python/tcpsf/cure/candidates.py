@@ -1,0 +1,64 @@
+"""Remedies that `tcpsf cure auto` tries, and those that `tcpsf advise` has found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tcpsf.cure.policy import MOST_WINDOW, USUAL_WINDOW, CurePolicy
+from tcpsf.errors import TcpsfError
+
+USUAL = ("dup-tail", "tail(n=4)", "rto-min(ms=50)")
+"""Remedies that are tried without advice, in this order."""
+
+SCHEMA = "tcpsf.advise/1"
+
+
+def advised(path: Path) -> list[CurePolicy]:
+    """Return the remedies that the JSON output of `tcpsf advise` favours, the best first.
+
+    There is none if no remedy helps, and those of `USUAL` if there was not enough evidence. Raises
+    `TcpsfError` if the file cannot be read or is no such output.
+    """
+    data = _read(path)
+    if data["answer"] == "not enough evidence":
+        return [CurePolicy.parse(each) for each in USUAL]
+    helpful = [each for each in data["remedies"] if each.get("verdict") == "helps"]
+    helpful.sort(key=lambda each: bool(each["name"] != data["recommended"]))
+    window = int(data.get("initial_window_segments", USUAL_WINDOW))
+    texts = (_policy_text(str(each["name"]), window) for each in helpful)
+    return [CurePolicy.parse(each) for each in texts if each is not None]
+
+
+def _policy_text(name: str, window: int) -> str | None:
+    """Return the policy for the name of a remedy; ``None`` if the kernel cannot apply it."""
+    if name == "fs":
+        most = min(MOST_WINDOW, 4 * window)
+        return f"fs(n={most}, min={min(MOST_WINDOW, window + 1)})" if most > window else None
+    if name == "larger window":
+        return f"iw={min(MOST_WINDOW, 2 * window)}"
+    try:
+        CurePolicy.parse(name)
+    except TcpsfError:
+        return None
+    return name
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise TcpsfError(
+            f"cannot read the advice `{path}`: {reason}",
+            hint="`tcpsf advise CAPTURE --json > advice.json` writes it",
+        ) from None
+    except ValueError:
+        data = None
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise TcpsfError(
+            f"cannot read the advice `{path}`: it is no output of `tcpsf advise --json`",
+            hint="`tcpsf advise CAPTURE --json > advice.json` writes it",
+        )
+    return data

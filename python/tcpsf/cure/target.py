@@ -1,0 +1,25 @@
+"""Connections that a policy is applied to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tcpsf.cure.cgroups import ControlGroup
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CureTarget:
+    """Connections that a policy is applied to."""
+
+    ports: Sequence[int] = ()
+    """Local ports; all if there is none."""
+    group: ControlGroup | None = None
+    """Control group of the sockets; all if there is none."""
+    devices: Sequence[str] = ()
+    """Names of devices; all but loopback if there is none."""
+
+    def __str__(self) -> str:
+        words = [f"port {', '.join(map(str, self.ports))}"] if self.ports else []
+        words += [] if self.group is None else [f"control group {self.group.folder}"]
+        return " in ".join(words) or "all connections"
