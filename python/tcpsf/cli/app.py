@@ -13,6 +13,7 @@ from tcpsf.cli.advise_command import advise
 from tcpsf.cli.analyze_command import analyze
 from tcpsf.cli.cure_commands import cure
 from tcpsf.cli.drill_command import drill
+from tcpsf.cli.lab_command import lab
 from tcpsf.cli.line_options import line_options
 from tcpsf.cli.model_commands import model
 from tcpsf.cli.options import (
@@ -430,6 +431,7 @@ def schema(name: str) -> None:
 
 
 app.add_command(cure)
+app.add_command(lab)
 app.add_command(drill)
 app.add_command(analyze)
 app.add_command(advise)

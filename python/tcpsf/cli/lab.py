@@ -1,0 +1,98 @@
+"""`tcpsf lab`: remedies on this machine, over emulated paths."""
+
+from __future__ import annotations
+
+import itertools
+import json as json_format
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tcpsf.cli.file_checks import put, staged_page
+from tcpsf.cli.output import print_message, print_result
+from tcpsf.cli.progress import bar
+from tcpsf.cure import CurePolicy
+from tcpsf.errors import TcpsfError
+from tcpsf.lab import LabCell, LabLoss, LabPath, LabServer, measure, predict
+from tcpsf.live.network import enter
+from tcpsf.report.lab_page import NOTES, LabResult, as_data, lab_page, table_rows
+from tcpsf.runs import Progress
+from tcpsf.text import table
+
+
+def lab(
+    *,
+    command: Sequence[str],
+    policies: Sequence[str],
+    losses: Sequence[str],
+    rtts_s: Sequence[float],
+    sizes: Sequence[int],
+    link_rate: str | None,
+    link_queue: str | None,
+    requests: int,
+    rate: float,
+    port: int,
+    path: str,
+    seed: int,
+    json: bool,
+    report: Path | None,
+    force: bool,
+) -> None:
+    """Measure and predict the cells, and print a table."""
+    server = LabServer(
+        command=tuple(command), port=port, path=_checked(path), requests=requests, rate=rate
+    )
+    wanted = [None, *(CurePolicy.parse(each) for each in policies or ("dup-tail",))]
+    models = [LabLoss.parse(each) for each in losses or ("2%",)]
+    cells = [
+        LabCell(
+            path=LabPath(loss=loss, rtt_s=rtt_s, rate=link_rate, queue=link_queue),
+            size=size,
+            policy=policy,
+        )
+        for loss, rtt_s, size, policy in itertools.product(
+            models, rtts_s or (0.04,), sizes or (1200,), wanted
+        )
+    ]
+    enter()
+    print_message(f"{len(cells)} cells of about {requests / rate:.0f} s")
+    with staged_page(report, replace=force) as staging:
+        found = list(_results(cells, server, seed=seed, json=json))
+        put(staging, report, lambda: lab_page(found))
+    if not json:
+        print_result(table(table_rows(found), left=(0, 3)))
+        for note in NOTES:
+            print_message(note)
+
+
+def _results(
+    cells: Sequence[LabCell], server: LabServer, *, seed: int, json: bool
+) -> Iterator[LabResult]:
+    """Measure and predict cells one after the other. With ``json``, print each as a line."""
+    with bar("measuring", unit="cells") as move:
+        for number, cell in enumerate(cells):
+            if move is not None:
+                move(Progress(number / len(cells), number, len(cells)))
+            result = LabResult(
+                cell=cell,
+                measured=measure(cell, server, seed=seed),
+                predicted=predict(cell, rate=server.rate, seed=seed),
+            )
+            if json:
+                print_result(json_format.dumps(as_data(result)))
+            yield result
+
+
+def _checked(path: str) -> str:
+    """Return a path of requests, which may name the size."""
+    try:
+        path.format(size=1)
+    except (KeyError, IndexError, ValueError):
+        raise TcpsfError(
+            f"cannot read the path `{path}`: only {{size}} may be in braces",
+            hint="e.g. `/{size}` or `/index.html`",
+        ) from None
+    if not path.startswith("/"):
+        raise TcpsfError(
+            f"cannot read the path `{path}`: it begins with `/`", hint="e.g. `/{size}`"
+        )
+    return path

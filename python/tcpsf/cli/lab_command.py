@@ -1,0 +1,108 @@
+"""Command `tcpsf lab`: options and help texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tcpsf.cli.options import Command, as_json, force, page, seed
+from tcpsf.cli.quantities import AsText, ByteRate, Bytes, Count, Number, Seconds
+
+
+@click.command(cls=Command, context_settings={"allow_interspersed_args": False})
+@click.argument("command", nargs=-1, metavar="[-- SERVER...]")
+@click.option(
+    "--policy",
+    "policies",
+    metavar="REMEDY",
+    multiple=True,
+    help="Remedy as for `tcpsf cure`. May be given several times.  [default: dup-tail]",
+)
+@click.option(
+    "--loss",
+    "losses",
+    metavar="LOSS",
+    multiple=True,
+    help="Losses towards the client: none, 2%, burst:2%,3 or byte:0.00002. May be given several "
+    "times.  [default: 2%]",
+)
+@click.option(
+    "--rtt",
+    "rtts_s",
+    type=Seconds(),
+    metavar="TIME",
+    multiple=True,
+    help="Round-trip time. May be given several times.  [default: 40ms]",
+)
+@click.option(
+    "--size",
+    "sizes",
+    type=Bytes(least=1, most=100_000_000),
+    metavar="SIZE",
+    multiple=True,
+    help="Size of a response. May be given several times.  [default: 1200B]",
+)
+@click.option(
+    "--down-rate",
+    "link_rate",
+    type=AsText(ByteRate()),
+    metavar="RATE",
+    help="Rate of the link towards the client.  [default: unlimited]",
+)
+@click.option(
+    "--down-queue",
+    "link_queue",
+    type=AsText(Bytes(least=1)),
+    metavar="SIZE",
+    help="Size of its queue.  [default: unlimited]",
+)
+@click.option(
+    "--requests",
+    type=Count(least=10, most=1_000_000),
+    default="1000",
+    show_default=True,
+    metavar="N",
+    help="Number of requests with each remedy.",
+)
+@click.option(
+    "--rate",
+    type=Number(least=0.1, most=10_000.0),
+    default="60",
+    show_default=True,
+    metavar="N",
+    help="Mean number of requests per second. Each has a connection of its own.",
+)
+@click.option(
+    "--port",
+    type=Count(least=1, most=65_535),
+    default="80",
+    show_default=True,
+    metavar="N",
+    help="Port of the server.",
+)
+@click.option(
+    "--path",
+    default="/{size}",
+    show_default=True,
+    metavar="PATH",
+    help="Path of the requests, in which {size} stands for the size of the response.",
+)
+@seed
+@as_json
+@page("Write a page with the table and the distributions to this file.")
+@force("--report")
+def lab(**arguments: Any) -> None:
+    """Measure remedies on this machine, over emulated paths.
+
+    A server answers requests over `tcpsf link`, without a remedy and with each, for all combinations of
+    losses, round-trip times and sizes. SERVER is a command that listens at $TCPSF_LINK_OUTSIDE. The
+    default is a small HTTP server of Python. The simulator's prediction is beside each measurement.
+
+    The command needs root, TUN devices and BPF.
+
+    For example: tcpsf lab --policy dup-tail --policy 'tail(n=4)' --loss 2% --loss byte:0.00002
+    """
+    from tcpsf.cli.lab import lab
+
+    lab(**arguments)

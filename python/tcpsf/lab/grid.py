@@ -1,0 +1,128 @@
+"""Cells of a laboratory: loss models, paths, sizes and remedies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from tcpsf import _core
+from tcpsf.cure import CurePolicy
+from tcpsf.errors import TcpsfError
+
+EXAMPLES = "`none`, `2%`, `burst:2%,3` (a share of the packets, in runs of 3), `byte:0.00002`"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class LabLoss:
+    """Losses towards the client."""
+
+    kind: str
+    """``none``, ``packet``, ``burst`` or ``byte``."""
+    probability: float = 0.0
+    """Of a packet, or of a byte."""
+    run: float = 1.0
+    """Mean length of a burst in packets."""
+
+    @classmethod
+    def parse(cls, text: str) -> LabLoss:
+        """Read a loss model. Raises `TcpsfError` for another text."""
+        if text == "none":
+            return cls("none")
+        kind, _, rest = text.rpartition(":")
+        kind = kind or "packet"
+        if kind not in ("packet", "burst", "byte"):
+            raise _unreadable(text)
+        share, comma, length = rest.partition(",")
+        if bool(comma) is not (kind == "burst"):
+            raise _unreadable(text)
+        probability = _read(text, _probability, share)
+        run = _read(text, float, length) if comma else 1.0
+        if not 0.0 < probability < 1.0 or not 1.0 <= run <= 1000.0:
+            raise _unreadable(text)
+        return cls(kind, probability, run)
+
+    def __str__(self) -> str:
+        if self.kind == "none":
+            return "none"
+        share = f"{100 * self.probability:g}%"
+        if self.kind == "burst":
+            return f"burst:{share},{self.run:g}"
+        return share if self.kind == "packet" else f"byte:{self.probability:g}"
+
+    def options(self) -> list[str]:
+        """Return options of `tcpsf link`."""
+        share = f"{self.probability:.12g}"
+        return {
+            "none": [],
+            "packet": ["--down-loss", share],
+            "burst": ["--down-loss-burst", f"{share},{self.run:g}"],
+            "byte": ["--down-loss-per-byte", share],
+        }[self.kind]
+
+    def model(self) -> dict[str, Any] | None:
+        """Return the loss model of a scenario's link."""
+        if self.kind == "none":
+            return None
+        found = {"kind": self.kind, "probability": self.probability}
+        return found | ({"run": self.run} if self.kind == "burst" else {})
+
+
+def _probability(text: str) -> float:
+    return float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+
+
+def _read(text: str, read: Callable[[str], T], word: str) -> T:
+    try:
+        return read(word)
+    except ValueError:
+        raise _unreadable(text) from None
+
+
+def _unreadable(text: str) -> TcpsfError:
+    return TcpsfError(f"cannot read the loss model `{text}`", hint=f"e.g. {EXAMPLES}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabPath:
+    """A path between the client and the server."""
+
+    loss: LabLoss
+    rtt_s: float
+    rate: str | None = None
+    """Rate of the link towards the client, such as ``10Mb/s``; ``None`` for no limit."""
+    queue: str | None = None
+    """Its queue in bytes, such as ``30kB``; ``None`` for no limit."""
+
+    def options(self) -> list[str]:
+        """Return options of `tcpsf link`."""
+        options = ["--delay", f"{self.rtt_s / 2:.9f}s", *self.loss.options()]
+        options += [] if self.rate is None else ["--down-rate", self.rate]
+        return options + ([] if self.queue is None else ["--down-queue", self.queue])
+
+    def link(self) -> dict[str, Any]:
+        """Return the settings of a scenario's link towards the client."""
+        found: dict[str, Any] = {"delay": f"{1e9 * self.rtt_s / 2:.0f}ns"}
+        model = self.loss.model()
+        found |= {} if model is None else {"loss": model}
+        found |= {} if self.rate is None else {"rate": self.rate}
+        if self.queue is not None:
+            found |= {"buffer": {"bytes": _core.bytes(self.queue)}}
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabCell:
+    """A path, the size of the responses in bytes, and a remedy."""
+
+    path: LabPath
+    size: int
+    policy: CurePolicy | None = None
+    """``None`` for no remedy."""
+
+    @property
+    def remedy(self) -> str:
+        """Name of the remedy."""
+        return "none" if self.policy is None else str(self.policy)

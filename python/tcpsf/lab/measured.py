@@ -1,0 +1,107 @@
+"""Measurements of the kernel's TCP over `tcpsf link`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tcpsf.errors import TcpsfError
+from tcpsf.lab.grid import LabCell
+
+START_S = 60.0
+"""Time for the start and the end of the programs of a cell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabServer:
+    """The server, and the requests for it."""
+
+    command: tuple[str, ...] = ()
+    """Its command; empty for the server of `tcpsf.lab.server`."""
+    port: int = 80
+    path: str = "/{size}"
+    """Path of the requests, in which ``{size}`` stands for the size of the response."""
+    requests: int = 1000
+    """Number of requests."""
+    rate: float = 60.0
+    """Mean number of requests per second."""
+
+    def line(self, cell: LabCell) -> str:
+        """Return the command of the server with the remedy, for a shell."""
+        command = list(self.command) or [sys.executable, "-m", "tcpsf.lab.server", str(self.port)]
+        if cell.policy is not None:
+            cure = [sys.executable, "-m", "tcpsf", "cure", "run", "-q"]
+            command = [*cure, "--policy", str(cell.policy), "--", *command]
+        return shlex.join(command)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabMeasurement:
+    """Responses of a cell."""
+
+    times_s: tuple[float, ...]
+    """Time from the request to the last byte of each response."""
+    failed: int
+    """Requests without a complete response."""
+    packets: float
+    """Packets towards the client per request, with those of the handshake."""
+    bytes: float
+    """Their bytes."""
+
+
+def measure(cell: LabCell, server: LabServer, *, seed: int) -> LabMeasurement:
+    """Run the server and the client at both ends of a link.
+
+    The same seed gives the same times of the requests and the same random numbers for losses. The
+    process must be in a network namespace of its own, or be root. Raises `TcpsfError` if a program
+    fails or if no request is answered.
+    """
+    with TemporaryDirectory(prefix="tcpsf-lab-") as name:
+        folder = Path(name)
+        settings, times, counts = (folder / file for file in ("client", "times", "link"))
+        wanted = {"port": server.port, "path": server.path.format(size=cell.size), "seed": seed}
+        wanted |= {"requests": server.requests, "rate": server.rate, "out": str(times)}
+        settings.write_text(json.dumps(wanted), encoding="utf-8")
+        link = [sys.executable, "-m", "tcpsf", "link", "-q", *cell.path.options()]
+        link += ["--seed", str(seed), "--no-offload", "--json", str(counts)]
+        link += ["--outside", server.line(cell), "--"]
+        _run([*link, sys.executable, "-m", "tcpsf.lab.client", str(settings)], server)
+        found = json.loads(times.read_text(encoding="utf-8"))
+        down = json.loads(counts.read_text(encoding="utf-8"))["down"]
+    answered = tuple(each for each in found if each is not None)
+    if not answered:
+        raise TcpsfError(
+            f"cannot measure `{cell.remedy}`: none of {len(found)} requests was answered",
+            hint="the server must listen at `$TCPSF_LINK_OUTSIDE`, at the port of `--port`, and "
+            "answer with Content-Length",
+        )
+    return LabMeasurement(
+        times_s=answered,
+        failed=len(found) - len(answered),
+        packets=down["offered_packets"] / len(found),
+        bytes=down["offered_bytes"] / len(found),
+    )
+
+
+def _run(command: list[str], server: LabServer) -> None:
+    limit_s = 2.0 * server.requests / server.rate + 2.0 * START_S
+    try:
+        done = subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, check=False, timeout=limit_s
+        )
+    except subprocess.TimeoutExpired:
+        raise TcpsfError(
+            f"cannot measure a server: its cell takes longer than {limit_s:.0f} s",
+            hint="does the server answer all requests?",
+        ) from None
+    if done.returncode:
+        *_, last = ["no message", *filter(None, done.stderr.splitlines())]
+        raise TcpsfError(
+            f"cannot measure a server: `tcpsf link` ended with {done.returncode}: {last}",
+            hint="try the command of the server alone: " + shlex.join(server.command),
+        )

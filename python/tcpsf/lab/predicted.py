@@ -1,0 +1,73 @@
+"""Predictions of the simulator for cells of a laboratory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from tcpsf.distribution import Distribution
+from tcpsf.lab.grid import LabCell
+from tcpsf.runs import run
+from tcpsf.scenario import Scenario
+
+RESPONSES: Final = 20_000
+"""Number of simulated responses."""
+HEADER: Final = 60
+"""Bytes of the header of a response, about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabPrediction:
+    """Simulated responses of a cell."""
+
+    times: Distribution
+    """Time from the request to the last byte: half a round-trip time more than the transfer."""
+    unfinished: int
+    """Responses that had not ended at the end of the simulation."""
+
+
+def predict(cell: LabCell, *, rate: float, seed: int) -> LabPrediction:
+    """Simulate the responses of a cell with Linux's sender.
+
+    Requests begin at ``rate`` per second, each on a new connection whose handshake has measured the
+    round-trip time.
+    """
+    path = cell.path
+    scenario = Scenario.from_dict(
+        {
+            "name": "lab",
+            "duration": f"{RESPONSES / rate:.3f}s",
+            "tcp": {"profile": "linux-6.18", "rtt_initial": _nanoseconds(path.rtt_s)},
+            "link": [
+                {"name": "down", "from": "server", "to": "client"} | path.link(),
+                {
+                    "name": "up",
+                    "from": "client",
+                    "to": "server",
+                    "delay": _nanoseconds(path.rtt_s / 2),
+                    # Two acknowledgments never arrive at the same time, as in the kernel.
+                    "rate": "10Gb/s",
+                },
+            ],
+            "workload": [
+                {
+                    "name": "responses",
+                    "kind": "poisson",
+                    "from": "server",
+                    "to": "client",
+                    "rate": rate,
+                    "sizes": {"classes": [cell.size + HEADER]},
+                    "sender": "linux" if cell.policy is None else cell.policy.sender,
+                }
+            ],
+        }
+    )
+    flows = run(scenario, seed=seed).flows
+    done = flows["receiver_s"].drop_nulls()
+    request_s = path.rtt_s / 2
+    times = Distribution(round((each + request_s) * 1e9) for each in done)
+    return LabPrediction(times=times, unfinished=len(flows) - len(done))
+
+
+def _nanoseconds(seconds: float) -> str:
+    return f"{1e9 * seconds:.0f}ns"

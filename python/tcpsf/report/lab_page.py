@@ -1,0 +1,158 @@
+"""Text and page of `tcpsf lab`: percentiles of each cell, predictions, and distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tcpsf import __version__, stats, text
+from tcpsf.chart import Axis, Plot, plot
+from tcpsf.distribution import Distribution
+from tcpsf.lab import LabCell, LabMeasurement, LabPrediction
+from tcpsf.run_report.page_sections import PageSection, page_of_sections
+
+PARTS = {"median": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+"""Percentiles by name."""
+BEYOND = 5
+"""Least number of responses above a percentile that is shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabResult:
+    """A cell, its measurement, and its prediction."""
+
+    cell: LabCell
+    measured: LabMeasurement
+    predicted: LabPrediction
+
+    def percentile(self, part: float) -> stats.Estimate | None:
+        """Estimate a percentile in seconds; ``None`` if too few responses exceed it."""
+        times = self.measured.times_s
+        if (1.0 - part) * len(times) < BEYOND:
+            return None
+        return stats.quantile_of_one(Distribution(round(1e9 * each) for each in times), part)
+
+    def prediction(self, part: float) -> float | None:
+        """Return a predicted percentile in seconds."""
+        return self.predicted.times.quantile(part)
+
+
+HEAD = [
+    "loss",
+    "RTT, ms",
+    "bytes",
+    "remedy",
+    *(f"{name}, ms" for name in PARTS),
+    "predicted p99",
+    "packets",
+    "failed",
+]
+
+
+def table_rows(found: Sequence[LabResult]) -> list[list[str]]:
+    """Return the table with its head. Times are in milliseconds."""
+    return [HEAD, *(_row(each) for each in found)]
+
+
+def _row(found: LabResult) -> list[str]:
+    cell, predicted = found.cell, found.prediction(PARTS["p99"])
+    return [
+        str(cell.path.loss),
+        text.short(1e3 * cell.path.rtt_s),
+        text.label(str(cell.size)),
+        cell.remedy,
+        *(_milliseconds(found.percentile(part)) for part in PARTS.values()),
+        text.number(None if predicted is None else 1e3 * predicted, 0),
+        text.number(found.measured.packets, 2),
+        str(found.measured.failed),
+    ]
+
+
+def _milliseconds(found: stats.Estimate | None) -> str:
+    if found is None:
+        return text.NOTHING
+    value = text.plain(1e3 * found.value, 0)
+    if found.interval is None:
+        return value
+    low, high = (text.plain(1e3 * end, 0) for end in found.interval)
+    return value if low == high else f"{value} ({low} to {high})"
+
+
+def as_data(found: LabResult) -> dict[str, Any]:
+    """Return a cell as plain data. Times are in seconds."""
+    cell = found.cell
+    measured = {name: found.percentile(part) for name, part in PARTS.items()}
+    return {
+        "loss": str(cell.path.loss),
+        "rtt_s": cell.path.rtt_s,
+        "rate": cell.path.rate,
+        "queue": cell.path.queue,
+        "bytes": cell.size,
+        "remedy": cell.remedy,
+        "responses": len(found.measured.times_s),
+        "failed": found.measured.failed,
+        "packets_per_request": found.measured.packets,
+        "bytes_per_request": found.measured.bytes,
+        "measured_s": {
+            name: None if each is None else {"value": each.value, "interval": each.interval}
+            for name, each in measured.items()
+        },
+        "predicted_s": {name: found.prediction(part) for name, part in PARTS.items()},
+    }
+
+
+NOTES = (
+    "Times are from the request to the last byte, measured by the client. Intervals have 95 %.",
+    (
+        "Predictions are those of the simulated sender `linux` with the same remedy, plus half a "
+        "round-trip time for the request. They have no time of the programs."
+    ),
+    "Packets are those towards the client per request, with the handshake and acknowledgments.",
+)
+
+
+def lab_page(found: Sequence[LabResult]) -> str:
+    """Return the page, which needs no other file and no network."""
+    table = text.TitledTable("Cells", table_rows(found), (0, 3))
+    sections = [
+        PageSection(key="cells", title="Cells", tables=[table], notes=list(NOTES)),
+        PageSection(
+            key="tails",
+            title="Distributions",
+            plots=[_tails(path, cells) for path, cells in _by_path(found)],
+        ),
+    ]
+    return page_of_sections(sections, title="tcpsf lab", text=[f"Made by tcpsf {__version__}."])
+
+
+def _by_path(found: Sequence[LabResult]) -> Iterator[tuple[str, list[LabResult]]]:
+    """Yield the cells of each path and size, with the key of their chart."""
+    groups: dict[tuple[object, int], list[LabResult]] = {}
+    for each in found:
+        groups.setdefault((each.cell.path, each.cell.size), []).append(each)
+    for number, cells in enumerate(groups.values()):
+        yield f"tail-{number + 1}", cells
+
+
+def _tails(key: str, found: Sequence[LabResult]) -> Plot:
+    cell = found[0].cell
+    return plot(
+        [row for each in found for row in _tail(each)],
+        x_axis=Axis(label="time of the response", unit="ms", scale="log"),
+        y_axis=Axis(label="share of longer times", scale="log"),
+        style="step",
+        title=f"Loss {cell.path.loss}, RTT {1e3 * cell.path.rtt_s:g} ms, {cell.size} bytes",
+        key=key,
+    )
+
+
+def _tail(found: LabResult) -> Iterator[dict[str, float | str]]:
+    """Yield the share of the responses that take longer, by time."""
+    times = sorted(found.measured.times_s)
+    for number, time_s in enumerate(times[:-1]):
+        yield {
+            "x": 1e3 * time_s,
+            "y": 1.0 - (number + 1) / len(times),
+            "series": found.cell.remedy,
+        }

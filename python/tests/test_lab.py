@@ -1,0 +1,87 @@
+"""`tcpsf lab`: loss models, predictions, and cells of the kernel. Needs root, TUN devices and BPF, as CI has."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Command
+
+from tcpsf import TcpsfError
+from tcpsf.cure import CurePolicy
+from tcpsf.lab import LabCell, LabLoss, LabPath, predict
+
+
+@pytest.mark.parametrize(
+    ("text", "printed", "options"),
+    [
+        ("none", "none", []),
+        ("2%", "2%", ["--down-loss", "0.02"]),
+        ("0.02", "2%", ["--down-loss", "0.02"]),
+        ("burst:2%,3", "burst:2%,3", ["--down-loss-burst", "0.02,3"]),
+        ("byte:0.00002", "byte:2e-05", ["--down-loss-per-byte", "2e-05"]),
+    ],
+)
+def test_a_loss_model_is_that_of_the_link(text: str, printed: str, options: list[str]) -> None:
+    loss = LabLoss.parse(text)
+    assert str(loss) == printed
+    assert loss.options() == options
+
+
+@pytest.mark.parametrize("text", ["", "2", "120%", "burst:2%", "2%,3", "linear:1%", "burst:2%,0.5"])
+def test_other_loss_models_are_refused(text: str) -> None:
+    with pytest.raises(TcpsfError, match="cannot read the loss model"):
+        LabLoss.parse(text)
+
+
+def cell(loss: str, policy: str | None, size: int = 1200) -> LabCell:
+    path = LabPath(loss=LabLoss.parse(loss), rtt_s=0.04)
+    return LabCell(
+        path=path, size=size, policy=None if policy is None else CurePolicy.parse(policy)
+    )
+
+
+def test_the_prediction_is_that_of_the_sender() -> None:
+    """2 % of the responses wait for a timer, so p99 is a timeout, and a copy repairs them."""
+    plain, copied, intact = (
+        predict(each, rate=60.0, seed=1)
+        for each in (cell("2%", None), cell("2%", "dup-tail"), cell("none", None))
+    )
+    assert intact.times.quantile(0.999) == pytest.approx(0.04, abs=0.001)
+    assert plain.times.quantile(0.5) == pytest.approx(0.04, abs=0.001)
+    assert (plain.times.quantile(0.99) or 0.0) > 0.24
+    assert copied.times.quantile(0.99) == pytest.approx(0.04, abs=0.001)
+
+
+def test_cells_of_the_kernel(tcpsf: Command, tmp_path: Path) -> None:
+    page = tmp_path / "lab.html"
+    answer = tcpsf(
+        *("lab", "--policy", "tiny-tail", "--loss", "none", "--rtt", "10ms", "--size", "700"),
+        *("--requests", "60", "--rate", "100", "--json", "--report", str(page)),
+    )
+    assert answer.status == 0, answer.err
+    plain, cut = map(json.loads, answer.out.splitlines())
+    assert (plain["remedy"], cut["remedy"]) == ("none", "tiny-tail")
+    assert (plain["failed"], cut["failed"]) == (0, 0)
+    assert plain["measured_s"]["median"]["value"] >= 0.01
+    assert plain["predicted_s"]["median"] == pytest.approx(0.01, abs=0.001)
+    # The last byte of each response has a segment of its own.
+    assert cut["packets_per_request"] - plain["packets_per_request"] == pytest.approx(1, abs=0.2)
+    assert "tiny-tail" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--loss", "5"), "cannot read the loss model `5`"),
+        (("--policy", "vs"), "cannot read the policy `vs`"),
+        (("--path", "/{name}"), "only {size} may be in braces"),
+        (("--requests", "20", "--rate", "100", "--", "false"), "was answered"),
+    ],
+)
+def test_lab_refusals(tcpsf: Command, words: tuple[str, ...], message: str) -> None:
+    answer = tcpsf("lab", *words)
+    assert answer.status == 2
+    assert message in answer.err
+    assert "hint: " in answer.err
