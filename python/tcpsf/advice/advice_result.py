@@ -200,7 +200,12 @@ def apply(found: Advice, remedy: Remedy) -> str:
     part = found.setups[0]
     initial = found.population.initial_window
     sender = remedy.sender(part.control.name, initial, initial, part.control.most_window)
-    return remedy.apply.replace("{sender}", sender)
+    _, framing, window = sender.split(" / ")
+    parts = {"{sender}": sender, "{framing}": framing, "{window}": window}
+    shown = remedy.apply
+    for name, value in parts.items():
+        shown = shown.replace(name, value)
+    return shown
 
 
 def _added(percent: Any) -> str:

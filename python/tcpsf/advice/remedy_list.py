@@ -29,7 +29,11 @@ class Remedy:
     window: int | None = None
     """Initial window in segments, instead of the factor."""
     apply: str
-    """Way in which a server gets the remedy. ``{sender}`` stands for the name of the sender."""
+    """Way in which a server gets the remedy.
+
+    ``{sender}`` stands for the name of the sender, ``{framing}`` for the part of it between the
+    slashes, and ``{window}`` for the initial window, such as ``iw=10``.
+    """
 
     def sender(self, control: str, window: int, initial: int, most: int) -> str:
         """Return the name of the sender with the remedy.
@@ -49,31 +53,33 @@ NONE = Remedy(name="none", apply="")
 
 PROXY = "`tcpsf proxy --sender '{sender}'` in front of the server"
 
+CURE = "`tcpsf cure attach --policy '{framing}'` on the server (Linux), or " + PROXY
+"""For those remedies that `tcpsf cure` has."""
+
 REMEDIES = (
-    Remedy(name="fs", framing="fs(n={n}, min={min})", apply=PROXY),
+    Remedy(name="fs", framing="fs(n={n}, min={min})", apply=CURE),
     Remedy(name="vs", framing="vs(n={n}, min={min})", apply=PROXY),
     Remedy(
         name="tail(n=4)",
         framing="tail(n=4)",
-        apply="write the last segment of a response in four parts with `MSG_EOR`, or " + PROXY,
+        apply=CURE,
     ),
     Remedy(
         name="tiny-tail",
         framing="tiny-tail",
-        apply="write the last byte of a response on its own with `MSG_EOR`, or " + PROXY,
+        apply=CURE,
     ),
-    Remedy(name="dup-tail", framing="dup-tail", apply=PROXY),
+    Remedy(name="dup-tail", framing="dup-tail", apply=CURE),
     Remedy(name="dup-tail(delay=10ms)", framing="dup-tail(delay=10ms)", apply=PROXY),
     Remedy(
         name="rto-min(ms=20)",
         framing="rto-min(ms=20)",
-        apply="`ip route change … rto_min 20ms` (Linux), or the socket option `TCP_RTO_MIN_US` "
-        "(from Linux 6.15 on)",
+        apply="`tcpsf cure attach --policy '{framing}'` or `ip route change … rto_min 20ms` (Linux)",
     ),
     Remedy(
         name="larger window",
         window_factor=2,
-        apply="`ip route change … initcwnd N` (Linux) with twice the present initial window",
+        apply="`tcpsf cure attach --policy '{window}'` or `ip route change … initcwnd N` (Linux)",
     ),
 )
 """The remedies that are replayed by default."""
@@ -97,7 +103,8 @@ def remedy(text: str) -> Remedy:
         return Remedy(
             name=text,
             window=int(number),
-            apply=f"`ip route change … initcwnd {number}` (Linux)",
+            apply=f"`tcpsf cure attach --policy {text}` or `ip route change … initcwnd {number}` "
+            "(Linux)",
         )
     if "/" in text or "{" in text or not text.strip():
         raise TcpsfError(
@@ -105,4 +112,6 @@ def remedy(text: str) -> Remedy:
             hint="for example `--remedy 'tail(n=3)+rto-min(ms=50)'`; `docs/reference/senders.md` "
             "lists the framings",
         )
-    return Remedy(name=text.strip(), framing=text.strip(), apply=PROXY)
+    is_delayed_or_variable = "delay" in text or text.startswith("vs")
+    apply = PROXY if is_delayed_or_variable else CURE
+    return Remedy(name=text.strip(), framing=text.strip(), apply=apply)
