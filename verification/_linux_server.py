@@ -64,7 +64,11 @@ def main() -> None:
                 continue
             connection, address = key.fileobj.accept()  # type: ignore[union-attr]
             handshake_us, now_ns = _linux_tap.handshake_us(connection), time.time_ns()
-            reply(connection, key.data, settings)
+            try:
+                reply(connection, key.data, settings)
+            except ConnectionError:  # the client has given up
+                connection.close()
+                continue
             if recorder is None:
                 connection.shutdown(socket.SHUT_WR)
             else:

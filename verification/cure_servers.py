@@ -1,0 +1,173 @@
+"""Run servers of others with and without remedies: their data, their errors, and their speed.
+
+Each server serves files over the loopback device, with `tcpsf cure run` and without. Every file must
+arrive as it is, over one connection and over connections of its own, and `wrk` must count no error. The
+go server is a static binary, and nginx sends by `sendfile`. The runs with and without a remedy
+alternate, and the ratio of their speeds is printed.
+
+    python verification/cure_servers.py [--seconds 4] [--rounds 3] [--servers nginx,go]
+
+It needs root, BPF and wrk, and exits with 77 without them. Servers that are not installed are named.
+"""
+
+# ruff: noqa: S603, T201 (this module runs programs and prints verdicts)
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import http.client
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from _live import CannotRunError, Verdicts, main
+from _served_programs import PORT, SERVERS
+
+from tcpsf.live.network import die_with_parent, enter
+
+POLICIES: Final = (None, "dup-tail", "tail(n=4)", "tiny-tail+rto-min(ms=50)")
+FILES: Final = 40
+LARGEST: Final = 300_000
+LOADED: Final = "1200"
+"""Name of the file of 1200 bytes that `wrk` requests."""
+START_S: Final = 20.0
+
+
+def write_files(folder: Path) -> dict[str, str]:
+    """Write files of many sizes, and return their digests by name."""
+    draw = random.Random(7)  # noqa: S311 (no secret)
+    sizes = {1, 2, 100, 1200, 1447, 1448, 1449, 4096, 14_480, 65_536}
+    while len(sizes) < FILES:
+        sizes.add(round(draw.uniform(1, LARGEST ** (draw.random() ** 0.5))))
+    found = {}
+    folder.mkdir()
+    for size in sorted(sizes):
+        data = draw.randbytes(size)
+        (folder / str(size)).write_bytes(data)
+        found[str(size)] = hashlib.sha256(data).hexdigest()
+    return found
+
+
+@contextmanager
+def served(command: list[str], policy: str | None) -> Iterator[None]:
+    """Run a server, with a remedy or without, until the block ends."""
+    if policy is not None:
+        cure = [sys.executable, "-m", "tcpsf", "cure", "run", "-q", "--device", "lo"]
+        command = [*cure, "--policy", policy, "--", *command]
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen(command, stdout=quiet, stderr=quiet, preexec_fn=die_with_parent)
+    try:
+        until_open(process)
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+
+
+def until_open(process: subprocess.Popen[bytes]) -> None:
+    """Wait until the server accepts connections."""
+    end_s = time.monotonic() + START_S
+    while time.monotonic() < end_s and process.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", PORT), timeout=1).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    message = "the server does not listen"
+    raise RuntimeError(message)
+
+
+def wrong_files(digests: dict[str, str], *, largest: int) -> list[str]:
+    """Fetch all files over one connection and over one each; return those with other data."""
+    wrong = []
+    for reuse in (True, False):
+        connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=30)
+        for name, digest in digests.items():
+            if int(name) > largest:
+                continue
+            if not reuse:
+                connection.close()
+            connection.request("GET", f"/{name}")
+            if hashlib.sha256(connection.getresponse().read()).hexdigest() != digest:
+                wrong.append(name)
+        connection.close()
+    return wrong
+
+
+def load(seconds: int) -> tuple[float, int]:
+    """Run `wrk`; return requests per second and the number of errors."""
+    command = ["wrk", "-t1", "-c50", f"-d{seconds}s", f"http://127.0.0.1:{PORT}/{LOADED}"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    (speed,) = re.findall(r"Requests/sec:\s*([\d.]+)", done.stdout)
+    errors = [
+        int(each) for each in re.findall(r"(?:connect|read|write|timeout) (\d+)", done.stdout)
+    ]
+    errors += [int(each) for each in re.findall(r"Non-2xx or 3xx responses: (\d+)", done.stdout)]
+    return float(speed), sum(errors)
+
+
+def compare(verdicts: Verdicts, name: str, options: argparse.Namespace) -> None:
+    """Compare a server with each remedy to the same server without."""
+    with tempfile.TemporaryDirectory(prefix="tcpsf-servers-") as place:
+        folder = Path(place)
+        folder.chmod(0o755)  # some servers run as another user
+        digests = write_files(folder / "files")
+        command = SERVERS[name](folder)
+        largest = 15_000 if name == "haproxy" else LARGEST
+        speeds: dict[str | None, list[float]] = {policy: [] for policy in POLICIES}
+        wrong: dict[str | None, list[str]] = {policy: [] for policy in POLICIES}
+        errors = dict.fromkeys(POLICIES, 0)
+        for round_number in range(options.rounds):
+            for policy in POLICIES:
+                with served(command, policy):
+                    if round_number == 0:
+                        wrong[policy] = wrong_files(digests, largest=largest)
+                    speed, failed = load(options.seconds)
+                speeds[policy].append(speed)
+                errors[policy] += failed
+    plain = statistics.median(speeds[None])
+    print(f"{name}: {plain:.0f} requests/s, {errors[None]} errors without a remedy", flush=True)
+    for policy in POLICIES[1:]:
+        ratios = [one / other for one, other in zip(speeds[policy], speeds[None], strict=True)]
+        verdicts.report(
+            f"{name}, {policy}: {len(wrong[policy])} files differ, {errors[policy]} errors, "
+            f"{statistics.median(ratios):.2f} times the requests/s ({min(ratios):.2f} to "
+            f"{max(ratios):.2f})",
+            holds=not wrong[policy] and errors[policy] <= errors[None],
+        )
+
+
+def work(verdicts: Verdicts) -> None:
+    """Compare the servers that are installed."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--servers", default=",".join(SERVERS))
+    options = parser.parse_args()
+    if os.geteuid() != 0 or shutil.which("wrk") is None:
+        message = "it needs root and wrk"
+        raise CannotRunError(message)
+    enter()
+    for name in options.servers.split(","):
+        if shutil.which(name) is None:
+            print(f"{name} is not installed", flush=True)
+        else:
+            compare(verdicts, name, options)
+
+
+if __name__ == "__main__":
+    sys.exit(main(work))
