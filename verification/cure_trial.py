@@ -70,7 +70,8 @@ def run(path: TrialPath, folder: Path, *, seed: int) -> dict[str, Any]:
     python = shlex.quote(sys.executable)
     words = [sys.executable, "-m", "tcpsf", "cure", "trial", "-q", "--json", "--anyway"]
     words += ["--policy", path.policy, "--port", "80", "--for", LONGEST]
-    outside = f"{python} -m tcpsf.lab.server & {shlex.join(words)} > {out}; touch {end}; wait"
+    trial = f"({shlex.join(words)} > {out}; touch {end})"
+    outside = f"{trial} & exec {python} -m tcpsf.lab.server"
     link = [sys.executable, "-m", "tcpsf", "link", "-q", "--delay", "20ms", *path.options]
     link += ["--seed", str(seed), "--no-offload", "--outside", f"sh -c {shlex.quote(outside)}"]
     client = [sys.executable, str(HERE / "_trial_client.py"), "1200", str(path.clients)]

@@ -186,7 +186,7 @@ class CureTrial:
         times = self._without.times_ns
         useful_s = self._least_gain * sum(times) / len(times) / 1e9
         if effect.low > -useful_s:
-            reason = f"the remedy shortens transfers by less than {self._least_gain:.1%}"
+            reason = f"the gain of the remedy is below {self._least_gain:.1%}"
             return TrialVerdict.WITHDRAW, reason
         if effect.high < 0:
             return TrialVerdict.KEEP, "the remedy shortens transfers"
