@@ -4,6 +4,8 @@ The times of this capture are those that the server's TCP uses. A capture of the
 earlier ones, by the time that a process needs to wake up and to handle a packet.
 """
 
+# ruff: noqa: T201 (this module prints runs that differ)
+
 from __future__ import annotations
 
 from collections import Counter
@@ -25,6 +27,7 @@ class Outcome:
     """A run of a bimodal cell."""
 
     server: str
+    cell: str
     waited: bool
     """Whether the server waited for a timer."""
     port: int
@@ -64,7 +67,13 @@ def decisions(outcomes: Sequence[Outcome], capture: Path) -> tuple[int, int, int
         if rounds is None or abs(rounds.again_s - rounds.least_s) < CLEAR_S:
             continue
         clear += 1
-        same += one.waited == (rounds.again_s < rounds.least_s)
+        agrees = one.waited == (rounds.again_s < rounds.least_s)
+        same += agrees
+        if not agrees:
+            print(
+                f"    {one.server}, port {one.port} of {one.cell}: waited {one.waited}, minimum "
+                f"{1e3 * rounds.least_s:.3f} ms, retransmission {1e3 * rounds.again_s:.3f} ms"
+            )
     return same, clear, total
 
 

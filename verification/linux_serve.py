@@ -297,7 +297,7 @@ def verdict(kernel: Sequence[Packet], ours: Sequence[Packet]) -> tuple[str, floa
     return ("equal" if len(kernel) == len(ours) else "different"), worst
 
 
-def outcomes(runs: dict[str, Run], more: Sequence[tuple[str, Run]]) -> list[Outcome]:
+def outcomes(cell: Cell, runs: dict[str, Run], more: Sequence[tuple[str, Run]]) -> list[Outcome]:
     """Return for each run of a bimodal cell whether it waited for a timer.
 
     A run waited if its packet after the common beginning of the first ``runs`` is nearer to the
@@ -309,7 +309,7 @@ def outcomes(runs: dict[str, Run], more: Sequence[tuple[str, Run]]) -> list[Outc
     middle = (kernel[index].time_s + ours[index].time_s) / 2
     every = [*runs.items(), *more]
     return [
-        Outcome(server, run.sent[index].time_s > middle, run.port, run.begin_s)
+        Outcome(server, str(cell), run.sent[index].time_s > middle, run.port, run.begin_s)
         for server, run in every
         if len(run.sent) > index
     ]
@@ -393,7 +393,8 @@ def compare(laboratory: Laboratory, cell: Cell, waited: list[Outcome]) -> tuple[
     print(f"{result:9} {cell}: up to {worst * 1e3:.1f} ms apart {'; '.join(disturbed)}", flush=True)
     if result == "bimodal":
         more = [(server, laboratory.run(cell, server)) for _ in range(REPEATS) for server in runs]
-        waited += outcomes(runs, [(server, run) for server, run in more if run.disturbed is None])
+        undisturbed = [(server, run) for server, run in more if run.disturbed is None]
+        waited += outcomes(cell, runs, undisturbed)
     if result in ("different", "bimodal"):
         print(f"    kernel {shown(kernel.sent)}\n    tcpsf  {shown(ours.sent)}")
     return result, sorted(set(header_differences(kernel, ours))) if result == "equal" else []
