@@ -41,6 +41,9 @@ DocumentRoot {folder}/files
     Require all granted
 </Directory>
 MaxKeepAliveRequests 0
+ServerLimit 1
+ThreadsPerChild 128
+MaxRequestWorkers 128
 """
 
 HAPROXY: Final = """

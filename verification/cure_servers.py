@@ -36,7 +36,7 @@ from typing import Final
 from _live import CannotRunError, Verdicts, main
 from _served_programs import PORT, SERVERS
 
-from tcpsf.live.network import die_with_parent, enter
+from tcpsf.live.network import die_with_parent, enter, turn_loopback_on
 
 POLICIES: Final = (None, "dup-tail", "tail(n=4)", "tiny-tail+rto-min(ms=50)")
 FILES: Final = 40
@@ -162,6 +162,7 @@ def work(verdicts: Verdicts) -> None:
         message = "it needs root and wrk"
         raise CannotRunError(message)
     enter()
+    turn_loopback_on()
     for name in options.servers.split(","):
         if shutil.which(name) is None:
             print(f"{name} is not installed", flush=True)
