@@ -121,12 +121,18 @@ proptest! {
 }
 
 /// Retransmissions and their causes. A tail loss probe may precede a delayed acknowledgment, so the
-/// retransmissions of a sender with probes do not count.
+/// retransmissions of a sender with probes do not count. Nor do those of a sender of copies whose
+/// peer has no SACK: it acknowledges a copy without a DSACK, and three such acknowledgments look
+/// like a loss.
 fn repairs(config: &PairConfig, pair: &Pair, end: End) -> (u32, u32, u32, u32) {
     let sent = pair.connection(end).statistics();
-    let probes = config.ends[end as usize].tcp.sender.rack().is_some_and(|options| options.tlp);
-    let retransmitted = if probes { 0 } else { sent.retransmitted_segments };
-    (retransmitted, sent.fast_retransmits, sent.timeouts, sent.syn_timeouts)
+    let sender = &config.ends[end as usize].tcp.sender;
+    let probes = sender.rack().is_some_and(|options| options.tlp);
+    let has_sack = config.ends.iter().all(|end| end.tcp.sack);
+    let copies = sender.tail_copy.is_some() && !has_sack;
+    let retransmitted = if probes || copies { 0 } else { sent.retransmitted_segments };
+    let fast_retransmits = if copies { 0 } else { sent.fast_retransmits };
+    (retransmitted, fast_retransmits, sent.timeouts, sent.syn_timeouts)
 }
 
 proptest! {
