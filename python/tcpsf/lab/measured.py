@@ -52,6 +52,8 @@ class LabMeasurement:
     """Packets towards the client per request, with those of the handshake."""
     bytes: float
     """Their bytes."""
+    late_s: float
+    """99th percentile of the time by which the emulator delivered packets too late."""
 
 
 def measure(cell: LabCell, server: LabServer, *, seed: int) -> LabMeasurement:
@@ -72,7 +74,8 @@ def measure(cell: LabCell, server: LabServer, *, seed: int) -> LabMeasurement:
         link += ["--outside", server.line(cell), "--"]
         _run([*link, sys.executable, "-m", "tcpsf.lab.client", str(settings)], server)
         found = json.loads(times.read_text(encoding="utf-8"))
-        down = json.loads(counts.read_text(encoding="utf-8"))["down"]
+        emulated = json.loads(counts.read_text(encoding="utf-8"))
+    down, up = emulated["down"], emulated["up"]
     answered = tuple(each for each in found if each is not None)
     if not answered:
         raise TcpsfError(
@@ -85,6 +88,7 @@ def measure(cell: LabCell, server: LabServer, *, seed: int) -> LabMeasurement:
         failed=len(found) - len(answered),
         packets=down["offered_packets"] / len(found),
         bytes=down["offered_bytes"] / len(found),
+        late_s=max(each["timing_error_p99_s"] or 0.0 for each in (down, up)),
     )
 
 
