@@ -21,7 +21,7 @@ use crate::assembler::{Assembler, Helper, Label, Operand, Width};
 use crate::btf;
 use crate::kernel::{Link, Map, Place, Program};
 use crate::parts;
-use crate::selection::Selection;
+use crate::selection::{Device, Selection};
 use crate::trial::Trial;
 
 /// Result of a program at egress: the next program decides (`TCX_NEXT`), or the packet is dropped
@@ -78,16 +78,6 @@ pub struct Copies {
     pub packets: u64,
     /// Bytes of their payload.
     pub bytes: u64,
-}
-
-/// A device, by its number, and the length of its link-layer header in bytes: 14 for Ethernet, 0
-/// for a device without one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Device {
-    /// Number of the device.
-    pub index: u32,
-    /// Length of the header in bytes.
-    pub header: u8,
 }
 
 impl TailCopies {

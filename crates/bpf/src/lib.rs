@@ -26,9 +26,9 @@ mod settings;
 mod sys;
 mod trial;
 
-pub use copy::{Copies, Device, TailCopies};
+pub use copy::{Copies, TailCopies};
 pub use cuts::{Cut, Cuts, MOST_PIECES};
 pub use kernel::{Link, Map, Place, Program};
-pub use selection::{Cgroup, Selection};
+pub use selection::{Cgroup, Device, Selection};
 pub use settings::{Changed, Settings, SocketSettings};
 pub use trial::{Assigned, End, Group, Measured, Trial};

@@ -22,9 +22,9 @@ use crate::assembler::Condition::{AtMost, Equal, NotEqual};
 use crate::assembler::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 use crate::assembler::{Assembler, Helper, Label, Width};
 use crate::btf::{self, Flag};
-use crate::copy::Device;
 use crate::kernel::{Link, Map, Place, Program};
 use crate::parts;
+use crate::selection::Device;
 use crate::sys::Ring;
 
 /// Most connections that are measured at a time.
