@@ -25,7 +25,7 @@ from tcpsf.cli.quantities import AsText, ByteRate, Bytes, Count, Number, Seconds
     metavar="LOSS",
     multiple=True,
     help="Losses towards the client: none, 2%, burst:2%,3 or byte:0.00002. May be given several "
-    "times.  [default: 2%]",
+    "times.  [default: 2% of the packets]",
 )
 @click.option(
     "--rtt",
