@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,14 +56,20 @@ def test_the_prediction_is_that_of_the_sender() -> None:
     assert copied.times.quantile(0.99) == pytest.approx(0.04, abs=0.001)
 
 
-def test_cells_of_the_kernel(tcpsf: Command, tmp_path: Path) -> None:
+def run_lab(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run `tcpsf lab` in a process of its own, which enters a network namespace."""
+    command = [sys.executable, "-m", "tcpsf", "lab", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_cells_of_the_kernel(tmp_path: Path) -> None:
     page = tmp_path / "lab.html"
-    answer = tcpsf(
-        *("lab", "--policy", "tiny-tail", "--loss", "none", "--rtt", "10ms", "--size", "700"),
+    answer = run_lab(
+        *("--policy", "tiny-tail", "--loss", "none", "--rtt", "10ms", "--size", "700"),
         *("--requests", "60", "--rate", "100", "--json", "--report", str(page)),
     )
-    assert answer.status == 0, answer.err
-    plain, cut = map(json.loads, answer.out.splitlines())
+    assert answer.returncode == 0, answer.stderr
+    plain, cut = map(json.loads, answer.stdout.splitlines())
     assert (plain["remedy"], cut["remedy"]) == ("none", "tiny-tail")
     assert (plain["failed"], cut["failed"]) == (0, 0)
     assert plain["measured_s"]["median"]["value"] >= 0.01
@@ -77,7 +85,6 @@ def test_cells_of_the_kernel(tcpsf: Command, tmp_path: Path) -> None:
         (("--loss", "5"), "cannot read the loss model `5`"),
         (("--policy", "vs"), "cannot read the policy `vs`"),
         (("--path", "/{name}"), "only {size} may be in braces"),
-        (("--requests", "20", "--rate", "100", "--", "false"), "was answered"),
     ],
 )
 def test_lab_refusals(tcpsf: Command, words: tuple[str, ...], message: str) -> None:
@@ -85,3 +92,10 @@ def test_lab_refusals(tcpsf: Command, words: tuple[str, ...], message: str) -> N
     assert answer.status == 2
     assert message in answer.err
     assert "hint: " in answer.err
+
+
+def test_a_server_that_does_not_listen_is_refused() -> None:
+    answer = run_lab("--requests", "20", "--rate", "100", "--", "false")
+    assert answer.returncode == 2
+    assert "was answered" in answer.stderr
+    assert "hint: " in answer.stderr

@@ -41,7 +41,7 @@ from tcpsf.cli.quantities import AsText, ByteRate, Bytes, Count, Number, Seconds
     type=Bytes(least=1, most=100_000_000),
     metavar="SIZE",
     multiple=True,
-    help="Size of a response. May be given several times.  [default: 1200B]",
+    help="Size of a response. May be given several times.  [default: 1200 bytes]",
 )
 @click.option(
     "--down-rate",
