@@ -238,10 +238,7 @@ impl<'a> Writer<'a> {
         if let Some(trial) = self.trial {
             trial.require_remedied(program, BUFFER, leave);
         }
-        program.load(Width::Double, R1, R6, SOCKET);
-        program.jump_if(Equal, R1, 0, leave);
-        program.call(Helper::TcpSocket);
-        program.jump_if(Equal, R0, 0, leave);
+        parts::load_tcp_socket(program, SOCKET, leave);
         program.load(Width::Word, R3, R10, TRANSPORT + 4);
         program.network_order(R3, 32);
         program.load(Width::Word, R2, R0, snd_nxt);

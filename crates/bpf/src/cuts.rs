@@ -45,7 +45,7 @@ const STEP: i16 = -24;
 const WRITES: u32 = 0;
 const CUTS: u32 = 1;
 
-/// Where writes are cut.
+/// Positions at which a write is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
     /// The last segment of a write leaves in this number of pieces (2 to [`MOST_PIECES`]).
@@ -171,10 +171,7 @@ impl<'a> Writer<'a> {
         let (end, program) = (self.end, &mut self.program);
         program.set(R6, R1);
         program.load(Width::Word, R7, R6, SIZE);
-        program.load(Width::Double, R1, R6, SOCKET);
-        program.jump_if(Equal, R1, 0, end);
-        program.call(Helper::TcpSocket);
-        program.jump_if(Equal, R0, 0, end);
+        parts::load_tcp_socket(program, SOCKET, end);
         program.load(Width::Word, R2, R0, next);
         program.load(Width::Word, R3, R0, end_of_data);
         program.jump_if(NotEqual, R2, R3, end);

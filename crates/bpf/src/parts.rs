@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 
 use crate::assembler::Condition::Equal;
-use crate::assembler::Register::{R0, R1, R2, R10};
+use crate::assembler::Register::{R0, R1, R2, R6, R10};
 use crate::assembler::{Assembler, Helper, Label, Operand, Register, Width};
 
 /// Adds to a counter of this processor. `slot` is a position of four bytes on the stack. It
@@ -43,4 +43,21 @@ pub(crate) fn require_one_of(
     }
     program.jump(otherwise);
     program.bind(selected);
+}
+
+/// Puts a pointer to `struct tcp_sock` into `R0`, or jumps. The context in `R6` has the socket at the
+/// position `socket`. It overwrites `R1` to `R5`.
+pub(crate) fn load_tcp_socket(program: &mut Assembler, socket: i16, otherwise: Label) {
+    program.load(Width::Double, R1, R6, socket);
+    program.jump_if(Equal, R1, 0, otherwise);
+    program.call(Helper::TcpSocket);
+    program.jump_if(Equal, R0, 0, otherwise);
+}
+
+/// Stores the cookie of the context's socket at `slot`, a position of eight bytes on the stack. The
+/// context is in `R6`. It overwrites `R0` to `R5`.
+pub(crate) fn store_cookie(program: &mut Assembler, slot: i16) {
+    program.set(R1, R6);
+    program.call(Helper::SocketCookie);
+    program.store(Width::Double, R10, slot, R0);
 }

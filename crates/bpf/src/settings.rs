@@ -142,9 +142,7 @@ fn write(
         count_refusal(&mut program, counters);
     }
     if let Some(sockets) = cut.and_then(CutSockets::sockets) {
-        program.set(R1, R6);
-        program.call(Helper::SocketCookie);
-        program.store(Width::Double, R10, COOKIE, R0);
+        parts::store_cookie(&mut program, COOKIE);
         program.set(R1, R6);
         program.load_map(R2, sockets);
         program.stack_pointer(R3, COOKIE);

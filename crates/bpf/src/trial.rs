@@ -195,9 +195,7 @@ impl Trial {
 
     /// Puts a pointer to the value of the context's connection into `R0`, or jumps.
     fn look_up(&self, program: &mut Assembler, slot: i16, otherwise: Label) {
-        program.set(R1, R6);
-        program.call(Helper::SocketCookie);
-        program.store(Width::Double, R10, slot, R0);
+        parts::store_cookie(program, slot);
         program.load_map(R1, &self.connections);
         program.stack_pointer(R2, slot);
         program.call(Helper::MapLookup);
@@ -210,10 +208,7 @@ impl Trial {
         let mut program = Assembler::default();
         let (end, begins) = (program.label(), program.label());
         program.set(R6, R1);
-        program.load(Width::Double, R1, R6, PACKET_SOCKET);
-        program.jump_if(Equal, R1, 0, end);
-        program.call(Helper::TcpSocket);
-        program.jump_if(Equal, R0, 0, end);
+        parts::load_tcp_socket(&mut program, PACKET_SOCKET, end);
         program.set(R7, R0);
         program.load(Width::Word, R2, R7, self.socket.unacknowledged);
         program.load(Width::Word, R8, R7, self.socket.next);
@@ -244,7 +239,7 @@ impl Trial {
     /// `R6`. Other events follow.
     pub(crate) fn handle_events(&self, program: &mut Assembler, end: Label) {
         let (is_state, is_rtt, others) = (program.label(), program.label(), program.label());
-        let (write, whole) = (program.label(), program.label());
+        let write = program.label();
         program.jump_if(Equal, R2, RTT_EVENT, is_rtt);
         program.jump_if(Equal, R2, STATE_EVENT, is_state);
         program.jump(others);
@@ -253,18 +248,14 @@ impl Trial {
         program.load(Width::Word, R2, R6, NEW_STATE);
         program.jump_if(NotEqual, R2, CLOSED, end);
         self.look_up(program, COOKIE, end);
-        // A copy of the value stays on the stack.
-        for at in [0, 8] {
-            program.load(Width::Double, R2, R0, at);
-            program.store(Width::Double, R10, VALUE + at, R2);
-        }
+        copy_value(program);
         // The record has the counts of the whole connection.
         program.set(R2, 0);
         program.store(Width::Double, R10, VALUE + RETRANSMITTED, R2);
         program.load_map(R1, &self.connections);
         program.stack_pointer(R2, COOKIE);
         program.call(Helper::MapDelete);
-        self.load_socket(program, end);
+        load_socket(program, end);
         program.set(R8, ABORTED.cast_signed());
         program.load(Width::Double, R2, R10, VALUE + BEGAN);
         program.jump_if(NotEqual, R2, 0, write);
@@ -274,16 +265,11 @@ impl Trial {
         program.bind(is_rtt);
         self.look_up(program, COOKIE, end);
         program.set(R9, R0);
-        self.load_socket(program, end);
+        copy_value(program);
+        load_socket(program, end);
         program.load(Width::Word, R2, R7, self.socket.unacknowledged);
         program.load(Width::Word, R3, R7, self.socket.end);
-        program.jump_if(Equal, R2, R3, whole);
-        program.jump(end);
-        program.bind(whole);
-        for at in [0, 8, 16] {
-            program.load(Width::Double, R2, R9, at);
-            program.store(Width::Double, R10, VALUE + at, R2);
-        }
+        program.jump_if(NotEqual, R2, R3, end);
         program.set(R2, 0);
         program.store(Width::Double, R9, BEGAN, R2);
         program.load(Width::Double, R2, R10, VALUE + BEGAN);
@@ -294,16 +280,6 @@ impl Trial {
         self.write_record(program);
         program.jump(end);
         program.bind(others);
-    }
-
-    /// Puts `struct tcp_sock` of the context into `R7`, or jumps.
-    #[expect(clippy::unused_self, reason = "reads like the other parts")]
-    fn load_socket(&self, program: &mut Assembler, otherwise: Label) {
-        program.load(Width::Double, R1, R6, SOCKET);
-        program.jump_if(Equal, R1, 0, otherwise);
-        program.call(Helper::TcpSocket);
-        program.jump_if(Equal, R0, 0, otherwise);
-        program.set(R7, R0);
     }
 
     /// Writes a record for the value on the stack. `R7` is the socket, and `R8` what has ended.
@@ -346,7 +322,7 @@ impl Trial {
     pub(crate) fn assign(&self, program: &mut Assembler, otherwise: Label) {
         let (measured, left_out, full) = (program.label(), program.label(), program.label());
         let done = program.label();
-        self.load_socket(program, otherwise);
+        load_socket(program, otherwise);
         program.load(Width::Byte, R2, R7, self.socket.timestamps.position);
         program.arithmetic(And, R2, self.socket.timestamps.mask);
         program.jump_if(Equal, R2, 0, left_out);
@@ -371,9 +347,7 @@ impl Trial {
         }
         program.store(Width::Word, R10, VALUE + FIRST, R2);
         program.store(Width::Word, R10, VALUE + GROUP, R7);
-        program.set(R1, R6);
-        program.call(Helper::SocketCookie);
-        program.store(Width::Double, R10, COOKIE, R0);
+        parts::store_cookie(program, COOKIE);
         program.load_map(R1, &self.connections);
         program.stack_pointer(R2, COOKIE);
         program.stack_pointer(R3, VALUE);
@@ -397,5 +371,19 @@ impl Trial {
         parts::count(program, &self.counters, COUNTER, LEFT_OUT, 1);
         program.jump(otherwise);
         program.bind(done);
+    }
+}
+
+/// Puts `struct tcp_sock` of the context into `R7`, or jumps.
+fn load_socket(program: &mut Assembler, otherwise: Label) {
+    parts::load_tcp_socket(program, SOCKET, otherwise);
+    program.set(R7, R0);
+}
+
+/// Copies the value that `R0` points to to the stack.
+fn copy_value(program: &mut Assembler) {
+    for at in [0, 8, 16] {
+        program.load(Width::Double, R2, R0, at);
+        program.store(Width::Double, R10, VALUE + at, R2);
     }
 }
