@@ -28,6 +28,11 @@ class TcpsfError(Exception):
         return partial(type(self), hint=self.hint, status=self.status), self.args
 
 
+def reason(error: OSError) -> str:
+    """Return the operating system's description of an error, in lower case."""
+    return (error.strerror or str(error)).lower()
+
+
 class ScenarioError(TcpsfError):
     """Raised for a scenario that cannot be simulated, or for a file that cannot be read.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from tcpsf import _core
-from tcpsf.errors import OutputError, TcpsfError
+from tcpsf.errors import OutputError, TcpsfError, reason
 from tcpsf.staging import partial_file
 
 MAGIC = b"\n\r\r\n"
@@ -156,7 +156,7 @@ def plain_write_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise OutputError(
-            f"cannot write capture `{path}`: {(error.strerror or str(error)).lower()}",
+            f"cannot write capture `{path}`: {reason(error)}",
             hint="no capture is kept; choose another file",
         ) from None
     except ValueError as error:

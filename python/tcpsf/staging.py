@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tcpsf.errors import OutputError
+from tcpsf.errors import OutputError, reason
 
 
 @contextlib.contextmanager
@@ -51,7 +51,7 @@ def write_file(target: Path, content: str | bytes) -> None:
             partial.replace(target)
     except OSError as error:
         raise OutputError(
-            f"cannot write `{target}`: {(error.strerror or str(error)).lower()}",
+            f"cannot write `{target}`: {reason(error)}",
             hint="choose another file",
         ) from None
 

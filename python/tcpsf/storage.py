@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from tcpsf.errors import OutputError, TcpsfError
+from tcpsf.errors import OutputError, TcpsfError, reason
 from tcpsf.finished import write
 from tcpsf.staging import exclusive_file, shared_folder
 
@@ -92,9 +92,9 @@ class LocalFiles:
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
             raise TcpsfError(
-                f"cannot read `{self._folder / name}`: {reason}", hint="check the access rights"
+                f"cannot read `{self._folder / name}`: {reason(error)}",
+                hint="check the access rights",
             ) from None
 
     def write(self, name: str, content: bytes) -> None:

@@ -45,8 +45,8 @@ pub(crate) fn require_one_of(
     program.bind(selected);
 }
 
-/// Puts a pointer to `struct tcp_sock` into `R0`, or jumps. The context in `R6` has the socket at the
-/// position `socket`. It overwrites `R1` to `R5`.
+/// Puts a pointer to `struct tcp_sock` into `R0`, or jumps. The context in `R6` has the socket at
+/// the position `socket`. It overwrites `R1` to `R5`.
 pub(crate) fn load_tcp_socket(program: &mut Assembler, socket: i16, otherwise: Label) {
     program.load(Width::Double, R1, R6, socket);
     program.jump_if(Equal, R1, 0, otherwise);
@@ -54,7 +54,7 @@ pub(crate) fn load_tcp_socket(program: &mut Assembler, socket: i16, otherwise: L
     program.jump_if(Equal, R0, 0, otherwise);
 }
 
-/// Stores the cookie of the context's socket at `slot`, a position of eight bytes on the stack. The
+/// Stores the cookie of the socket at `slot`, a position of eight bytes on the stack. The
 /// context is in `R6`. It overwrites `R0` to `R5`.
 pub(crate) fn store_cookie(program: &mut Assembler, slot: i16) {
     program.set(R1, R6);

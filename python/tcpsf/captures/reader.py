@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from tcpsf import _core
-from tcpsf.errors import TcpsfError
+from tcpsf.errors import TcpsfError, reason
 
 if TYPE_CHECKING:
     import polars as pl
@@ -140,7 +140,7 @@ class CaptureReader:
             )
         except OSError as error:
             raise TcpsfError(
-                f"cannot read capture `{path}`: {(error.strerror or str(error)).lower()}",
+                f"cannot read capture `{path}`: {reason(error)}",
                 hint="give a pcap or pcapng file, which may be compressed with gzip or zstd",
             ) from None
         except ValueError as error:

@@ -24,7 +24,7 @@ from tcpsf.cure import Attachment, CurePolicy, CureTarget, attached
 from tcpsf.cure.attachment import listening_ports
 from tcpsf.cure.cgroups import ControlGroup, group_at, new_group
 from tcpsf.cure.control import DETACH, STATUS, CureControl, ask, controlled, running
-from tcpsf.errors import TcpsfError
+from tcpsf.errors import TcpsfError, reason
 from tcpsf.live.network import die_with_parent
 from tcpsf.text import plain, table
 
@@ -202,7 +202,7 @@ def _run_in(group: ControlGroup, command: Sequence[str], session: CureSession) -
         except OSError as error:
             status = 127 if isinstance(error, FileNotFoundError) else 126
             raise TcpsfError(
-                f"cannot run `{shlex.join(command)}`: {(error.strerror or str(error)).lower()}",
+                f"cannot run `{shlex.join(command)}`: {reason(error)}",
                 hint="give the command as for a shell, after `--`",
                 status=status,
             ) from None

@@ -13,8 +13,8 @@ import click
 from tcpsf import __version__, _core
 from tcpsf.cli import verbosity
 from tcpsf.cli.colour import results
-from tcpsf.cli.output import print_message, print_result, reason
-from tcpsf.errors import TcpsfError
+from tcpsf.cli.output import print_message, print_result
+from tcpsf.errors import TcpsfError, reason
 
 SCHEMA = "tcpsf.drill/1"
 

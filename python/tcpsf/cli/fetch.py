@@ -16,12 +16,12 @@ from tcpsf import _core, stats, text
 from tcpsf.cli import verbosity
 from tcpsf.cli.file_checks import writing
 from tcpsf.cli.host import addresses_of, check_files, senders_and_profile
-from tcpsf.cli.output import print_result, reason
+from tcpsf.cli.output import print_result
 from tcpsf.cli.progress import bar
 from tcpsf.cli.records import Writer, capturing, format_of, plain_write_errors, taken
 from tcpsf.cli.signals import Stopped, handling
 from tcpsf.distribution import Distribution
-from tcpsf.errors import OutputError, TcpsfError
+from tcpsf.errors import OutputError, TcpsfError, reason
 from tcpsf.runs import Progress
 from tcpsf.staging import partial_file
 

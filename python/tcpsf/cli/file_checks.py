@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tcpsf.cli import verbosity
-from tcpsf.cli.output import reason
-from tcpsf.errors import OutputError, TcpsfError
+from tcpsf.errors import OutputError, TcpsfError, reason
 from tcpsf.staging import partial_file
 
 

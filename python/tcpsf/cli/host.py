@@ -18,7 +18,7 @@ from tcpsf.cli.file_checks import put, refuse_if_taken, staged_page, writing
 from tcpsf.cli.output import print_message, print_result
 from tcpsf.cli.records import Writer, capturing, format_of, plain_write_errors, taken
 from tcpsf.cli.signals import handling
-from tcpsf.errors import TcpsfError
+from tcpsf.errors import TcpsfError, reason
 from tcpsf.report.serve_page import ConnectionSums
 from tcpsf.text import plain
 
@@ -355,9 +355,9 @@ def addresses_of(name: str, port: int, *, operation: str) -> list[str]:
     try:
         found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
     except OSError as error:
-        problem = (error.strerror or str(error)).lower()
         raise TcpsfError(
-            f"cannot {operation}: {problem}", hint="an IP address instead of a name always works"
+            f"cannot {operation}: {reason(error)}",
+            hint="an IP address instead of a name always works",
         ) from None
     hosts = [str(place[0]) for _, _, _, _, place in found]
     return [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host in hosts]

@@ -18,7 +18,7 @@ from typing import Any
 from tcpsf.cli import verbosity
 from tcpsf.cli.colour import labels
 from tcpsf.cli.streams import abandon, one_line, to_stderr
-from tcpsf.errors import OutputError
+from tcpsf.errors import OutputError, reason
 from tcpsf.staging import partial_folder, shared_folder
 
 MARK = "provenance.json"
@@ -221,8 +221,3 @@ def _plain_errors(target: Path, hint: str) -> Iterator[None]:
         raise OutputError(
             f"cannot write results to `{target}`: {reason(error)}", hint=hint
         ) from None
-
-
-def reason(error: OSError) -> str:
-    """Return the operating system's description of an error, in lower case."""
-    return (error.strerror or str(error)).lower()

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from tcpsf import _core, text
 from tcpsf.cli.file_checks import writing
-from tcpsf.cli.output import print_message, reason
-from tcpsf.errors import OutputError, TcpsfError
+from tcpsf.cli.output import print_message
+from tcpsf.errors import OutputError, TcpsfError, reason
 from tcpsf.staging import partial_file
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tcpsf.cli import verbosity
-from tcpsf.cli.output import reason
 from tcpsf.cli.setting import changed, parsed
-from tcpsf.errors import ScenarioError
+from tcpsf.errors import ScenarioError, reason
 from tcpsf.scenario import Scenario
 
 STANDARD = Path("-")

@@ -8,8 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
-from tcpsf.cli.output import reason
-from tcpsf.errors import OutputError
+from tcpsf.errors import OutputError, reason
 
 IN_MEMORY = 1 << 20
 """Maximum number of bytes that are kept in memory."""

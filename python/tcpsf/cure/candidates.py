@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpsf.cure.policy import MOST_WINDOW, USUAL_WINDOW, CurePolicy
-from tcpsf.errors import TcpsfError
+from tcpsf.errors import TcpsfError, reason
 
 USUAL = ("dup-tail", "tail(n=4)", "rto-min(ms=50)")
 """Remedies that are tried without advice, in this order."""
@@ -49,9 +49,8 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
         raise TcpsfError(
-            f"cannot read the advice `{path}`: {reason}",
+            f"cannot read the advice `{path}`: {reason(error)}",
             hint="`tcpsf advise CAPTURE --json > advice.json` writes it",
         ) from None
     except ValueError:

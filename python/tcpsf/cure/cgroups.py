@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tcpsf.errors import TcpsfError
+from tcpsf.errors import TcpsfError, reason
 
 _MOUNTS = Path("/proc/self/mountinfo")
 _OWN = Path("/proc/self/cgroup")
@@ -83,7 +83,7 @@ def new_group() -> Iterator[ControlGroup]:
         group.folder.mkdir()
     except OSError as error:
         raise TcpsfError(
-            f"cannot make the control group `{group.folder}`: {_reason(error)}",
+            f"cannot make the control group `{group.folder}`: {reason(error)}",
             hint="run the command as root",
         ) from None
     reader, writer = os.pipe()
@@ -117,7 +117,3 @@ def _remove_at_end(group: ControlGroup, above: ControlGroup, reader: int, writer
         group.folder.rmdir()
     finally:
         os._exit(0)
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()

@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tcpsf.errors import TcpsfError
+from tcpsf.errors import TcpsfError, reason
 from tcpsf.finished import write
 from tcpsf.live import tcp_info
 from tcpsf.live.clients import FAILED, OUTSIDE, file_name, raise_file_limit
@@ -234,7 +234,7 @@ def listening(port: int, *, congestion: str, address: str = "") -> socket.socket
     except OSError as error:
         one.close()
         raise TcpsfError(
-            f"cannot send with the kernel's `{congestion}`: {(error.strerror or str(error)).lower()}",
+            f"cannot send with the kernel's `{congestion}`: {reason(error)}",
             hint="`sysctl net.ipv4.tcp_available_congestion_control` lists those of this kernel",
         ) from None
     one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)

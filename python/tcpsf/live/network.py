@@ -15,7 +15,7 @@ import socket
 import struct
 from pathlib import Path
 
-from tcpsf.errors import TcpsfError
+from tcpsf.errors import TcpsfError, reason
 
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWNET = 0x40000000
@@ -42,19 +42,19 @@ def enter() -> None:
         _enter_as_user()
     except OSError as error:
         raise TcpsfError(
-            f"cannot make a network namespace: {_reason(error)}", hint=_limit(error)
+            f"cannot make a network namespace: {reason(error)}", hint=_limit(error)
         ) from None
     try:
         os.close(os.open(TUN, os.O_RDWR))
     except PermissionError as error:
         raise TcpsfError(
-            f"cannot open `{TUN}`: {_reason(error)}",
+            f"cannot open `{TUN}`: {reason(error)}",
             hint=f"run it as root, or allow all users to open it, as on most systems: "
             f"`chmod 666 {TUN}`",
         ) from None
     except OSError as error:
         raise TcpsfError(
-            f"cannot open `{TUN}`: {_reason(error)}",
+            f"cannot open `{TUN}`: {reason(error)}",
             hint="load the module `tun`; in a container, pass the device (`--device /dev/net/tun`)",
         ) from None
     for family in ("ipv4/ip_forward", "ipv6/conf/all/forwarding"):
@@ -82,7 +82,7 @@ def _enter_as_user() -> None:
         _unshare(CLONE_NEWUSER | CLONE_NEWNET)
     except OSError as error:
         raise TcpsfError(
-            f"cannot make a network namespace: {_reason(error)}",
+            f"cannot make a network namespace: {reason(error)}",
             hint="run it as root, or allow users to make namespaces (sysctl "
             "kernel.unprivileged_userns_clone, user.max_user_namespaces, "
             "kernel.apparmor_restrict_unprivileged_userns)",
@@ -120,7 +120,7 @@ def turn_loopback_on() -> None:
             fcntl.ioctl(one, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", flags | _IFF_UP))
         except OSError as error:
             raise TcpsfError(
-                f"cannot {what}: {_reason(error)}", hint="it needs its own network namespace"
+                f"cannot {what}: {reason(error)}", hint="it needs its own network namespace"
             ) from None
     _write(Path("/proc/sys/net/ipv4/ip_local_port_range"), "1024 65535", what)
 
@@ -186,10 +186,6 @@ def _write(file: Path, text: str, what: str) -> None:
         raise
     except OSError as error:
         raise TcpsfError(
-            f"cannot {what}: `{file}`: {_reason(error)}",
+            f"cannot {what}: `{file}`: {reason(error)}",
             hint="run it as root; a container may not allow it",
         ) from None
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
