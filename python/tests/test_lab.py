@@ -11,8 +11,9 @@ import pytest
 from conftest import Command
 
 from tcpsf import TcpsfError
+from tcpsf.cli.lab import read_loss
 from tcpsf.cure import CurePolicy
-from tcpsf.lab import LabCell, LabLoss, LabPath, predict
+from tcpsf.lab import LabCell, LabPath, predict
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,7 @@ from tcpsf.lab import LabCell, LabLoss, LabPath, predict
     ],
 )
 def test_a_loss_model_is_that_of_the_link(text: str, printed: str, options: list[str]) -> None:
-    loss = LabLoss.parse(text)
+    loss = read_loss(text)
     assert str(loss) == printed
     assert loss.options() == options
 
@@ -34,11 +35,11 @@ def test_a_loss_model_is_that_of_the_link(text: str, printed: str, options: list
 @pytest.mark.parametrize("text", ["", "2", "120%", "burst:2%", "2%,3", "linear:1%", "burst:2%,0.5"])
 def test_other_loss_models_are_refused(text: str) -> None:
     with pytest.raises(TcpsfError, match="cannot read the loss model"):
-        LabLoss.parse(text)
+        read_loss(text)
 
 
 def cell(loss: str, policy: str | None, size: int = 1200) -> LabCell:
-    path = LabPath(loss=LabLoss.parse(loss), rtt_s=0.04)
+    path = LabPath(loss=read_loss(loss), rtt_s=0.04)
     return LabCell(
         path=path, size=size, policy=None if policy is None else CurePolicy.parse(policy)
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from tcpsf.cli.file_checks import put, staged_page
 from tcpsf.cli.output import print_message, print_result
 from tcpsf.cli.progress import bar
+from tcpsf.cli.readers import read_number, read_probability
 from tcpsf.cure import CurePolicy
 from tcpsf.errors import TcpsfError
 from tcpsf.lab import LabCell, LabLoss, LabPath, LabServer, measure, predict
@@ -42,7 +43,7 @@ def lab(
         command=tuple(command), port=port, path=_checked(path), requests=requests, rate=rate
     )
     wanted = [None, *(CurePolicy.parse(each) for each in policies or ("dup-tail",))]
-    models = [LabLoss.parse(each) for each in losses or ("2%",)]
+    models = [read_loss(each) for each in losses or ("2%",)]
     cells = [
         LabCell(
             path=LabPath(loss=loss, rtt_s=rtt_s, rate=link_rate, queue=link_queue),
@@ -80,6 +81,27 @@ def _results(
             if json:
                 print_result(json_format.dumps(as_data(result)))
             yield result
+
+
+def read_loss(text: str) -> LabLoss:
+    """Read a loss model. Raises `TcpsfError` for another text."""
+    if text == "none":
+        return LabLoss("none")
+    kind, _, rest = text.rpartition(":")
+    share, comma, run = rest.partition(",")
+    kind = kind or "packet"
+    try:
+        probability, length = read_probability(share), read_number(run) if comma else 1.0
+    except ValueError:
+        probability = length = 0.0
+    is_known = kind in ("packet", "burst", "byte") and bool(comma) is (kind == "burst")
+    if not is_known or not 0.0 < probability < 1.0 or not 1.0 <= length <= 1000.0:
+        raise TcpsfError(
+            f"cannot read the loss model `{text}`",
+            hint="e.g. `none`, `2%`, `burst:2%,3` (a share of the packets, in runs of 3), "
+            "`byte:0.00002`",
+        )
+    return LabLoss(kind, probability, length)
 
 
 def _checked(path: str) -> str:

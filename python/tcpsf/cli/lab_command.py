@@ -86,7 +86,7 @@ from tcpsf.cli.quantities import AsText, ByteRate, Bytes, Count, Number, Seconds
     default="/{size}",
     show_default=True,
     metavar="PATH",
-    help="Path of the requests, in which {size} stands for the size of the response.",
+    help="Path of the requests; the size of the response replaces {size}.",
 )
 @seed
 @as_json

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from tcpsf import _core
 from tcpsf.cure import CurePolicy
-from tcpsf.errors import TcpsfError
-
-EXAMPLES = "`none`, `2%`, `burst:2%,3` (a share of the packets, in runs of 3), `byte:0.00002`"
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +19,6 @@ class LabLoss:
     """Of a packet, or of a byte."""
     run: float = 1.0
     """Mean length of a burst in packets."""
-
-    @classmethod
-    def parse(cls, text: str) -> LabLoss:
-        """Read a loss model. Raises `TcpsfError` for another text."""
-        if text == "none":
-            return cls("none")
-        kind, _, rest = text.rpartition(":")
-        kind = kind or "packet"
-        if kind not in ("packet", "burst", "byte"):
-            raise _unreadable(text)
-        share, comma, length = rest.partition(",")
-        if bool(comma) is not (kind == "burst"):
-            raise _unreadable(text)
-        probability = _read(text, _probability, share)
-        run = _read(text, float, length) if comma else 1.0
-        if not 0.0 < probability < 1.0 or not 1.0 <= run <= 1000.0:
-            raise _unreadable(text)
-        return cls(kind, probability, run)
 
     def __str__(self) -> str:
         if self.kind == "none":
@@ -68,21 +44,6 @@ class LabLoss:
             return None
         found = {"kind": self.kind, "probability": self.probability}
         return found | ({"run": self.run} if self.kind == "burst" else {})
-
-
-def _probability(text: str) -> float:
-    return float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
-
-
-def _read(text: str, read: Callable[[str], T], word: str) -> T:
-    try:
-        return read(word)
-    except ValueError:
-        raise _unreadable(text) from None
-
-
-def _unreadable(text: str) -> TcpsfError:
-    return TcpsfError(f"cannot read the loss model `{text}`", hint=f"e.g. {EXAMPLES}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ class LabServer:
     """Its command; empty for the server of `tcpsf.lab.server`."""
     port: int = 80
     path: str = "/{size}"
-    """Path of the requests, in which ``{size}`` stands for the size of the response."""
+    """Path of the requests; the size of the response replaces ``{size}``."""
     requests: int = 1000
     """Number of requests."""
     rate: float = 60.0
@@ -44,8 +44,8 @@ class LabServer:
 class LabMeasurement:
     """Responses of a cell."""
 
-    times_s: tuple[float, ...]
-    """Time from the request to the last byte of each response."""
+    times_ns: tuple[int, ...]
+    """Time from the request to the last byte of each response, in nanoseconds."""
     failed: int
     """Requests without a complete response."""
     packets: float
@@ -59,33 +59,33 @@ class LabMeasurement:
 def measure(cell: LabCell, server: LabServer, *, seed: int) -> LabMeasurement:
     """Run the server and the client at both ends of a link.
 
-    The same seed gives the same times of the requests and the same random numbers for losses. The
-    process must be in a network namespace of its own, or be root. Raises `TcpsfError` if a program
+    Requests are sent at the same times with the same seed, and the random numbers for losses are the
+    same. The process must be in a network namespace of its own, or be root. Raises `TcpsfError` if a program
     fails or if no request is answered.
     """
     with TemporaryDirectory(prefix="tcpsf-lab-") as name:
         folder = Path(name)
-        settings, times, counts = (folder / file for file in ("client", "times", "link"))
+        settings, out, counts = (folder / file for file in ("client", "times", "link"))
         wanted = {"port": server.port, "path": server.path.format(size=cell.size), "seed": seed}
-        wanted |= {"requests": server.requests, "rate": server.rate, "out": str(times)}
+        wanted |= {"requests": server.requests, "rate": server.rate, "out": str(out)}
         settings.write_text(json.dumps(wanted), encoding="utf-8")
         link = [sys.executable, "-m", "tcpsf", "link", "-q", *cell.path.options()]
         link += ["--seed", str(seed), "--no-offload", "--json", str(counts)]
         link += ["--outside", server.line(cell), "--"]
         _run([*link, sys.executable, "-m", "tcpsf.lab.client", str(settings)], server)
-        found = json.loads(times.read_text(encoding="utf-8"))
+        found = json.loads(out.read_text(encoding="utf-8"))
         emulated = json.loads(counts.read_text(encoding="utf-8"))
     down, up = emulated["down"], emulated["up"]
-    answered = tuple(each for each in found if each is not None)
-    if not answered:
+    times_ns = tuple(round(1e9 * each) for each in found if each is not None)
+    if not times_ns:
         raise TcpsfError(
             f"cannot measure `{cell.remedy}`: none of {len(found)} requests was answered",
             hint="the server must listen at `$TCPSF_LINK_OUTSIDE`, at the port of `--port`, and "
             "answer with Content-Length",
         )
     return LabMeasurement(
-        times_s=answered,
-        failed=len(found) - len(answered),
+        times_ns=times_ns,
+        failed=len(found) - len(times_ns),
         packets=down["offered_packets"] / len(found),
         bytes=down["offered_bytes"] / len(found),
         late_s=max(each["timing_error_p99_s"] or 0.0 for each in (down, up)),

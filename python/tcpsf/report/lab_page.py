@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from tcpsf import __version__, stats, text
-from tcpsf.chart import Axis, Plot, plot
+from tcpsf.chart import Axis, Plot, cumulative, plot
 from tcpsf.distribution import Distribution
 from tcpsf.lab import LabCell, LabMeasurement, LabPrediction
 from tcpsf.run_report.page_sections import PageSection, page_of_sections
@@ -18,7 +19,7 @@ BEYOND = 5
 """Least number of responses above a percentile that is shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class LabResult:
     """A cell, its measurement, and its prediction."""
 
@@ -26,12 +27,16 @@ class LabResult:
     measured: LabMeasurement
     predicted: LabPrediction
 
+    @cached_property
+    def times(self) -> Distribution:
+        """Distribution of the measured times."""
+        return Distribution(self.measured.times_ns)
+
     def percentile(self, part: float) -> stats.Estimate | None:
         """Estimate a percentile in seconds; ``None`` if too few responses exceed it."""
-        times = self.measured.times_s
-        if (1.0 - part) * len(times) < BEYOND:
+        if (1.0 - part) * len(self.times) < BEYOND:
             return None
-        return stats.quantile_of_one(Distribution(round(1e9 * each) for each in times), part)
+        return stats.quantile_of_one(self.times, part)
 
     def prediction(self, part: float) -> float | None:
         """Return a predicted percentile in seconds."""
@@ -92,7 +97,7 @@ def as_data(found: LabResult) -> dict[str, Any]:
         "queue": cell.path.queue,
         "bytes": cell.size,
         "remedy": cell.remedy,
-        "responses": len(found.measured.times_s),
+        "responses": len(found.times),
         "failed": found.measured.failed,
         "packets_per_request": found.measured.packets,
         "bytes_per_request": found.measured.bytes,
@@ -144,22 +149,17 @@ def _by_path(found: Sequence[LabResult]) -> Iterator[tuple[str, list[LabResult]]
 
 def _tails(key: str, found: Sequence[LabResult]) -> Plot:
     cell = found[0].cell
+    times = [
+        {"x": nanoseconds / 1e6, "series": each.cell.remedy}
+        for each in found
+        for nanoseconds in each.measured.times_ns
+    ]
+    longer = cumulative(times, complementary=True)
     return plot(
-        [row for each in found for row in _tail(each)],
+        longer.filter(longer["y"] > 0),
         x_axis=Axis(label="time of the response", unit="ms", scale="log"),
         y_axis=Axis(label="share of longer times", scale="log"),
         style="step",
         title=f"Loss {cell.path.loss}, RTT {1e3 * cell.path.rtt_s:g} ms, {cell.size} bytes",
         key=key,
     )
-
-
-def _tail(found: LabResult) -> Iterator[dict[str, float | str]]:
-    """Yield the share of the responses that take longer, by time."""
-    times = sorted(found.measured.times_s)
-    for number, time_s in enumerate(times[:-1]):
-        yield {
-            "x": 1e3 * time_s,
-            "y": 1.0 - (number + 1) / len(times),
-            "series": found.cell.remedy,
-        }
