@@ -305,13 +305,16 @@ def test_a_trial_decides(tmp_path: Path, loss: str, verdict: str, status: str) -
 
 
 def advice(path: Path, answer: str, recommended: str | None, helpful: tuple[str, ...]) -> Path:
-    remedies = [{"name": each, "verdict": "helps"} for each in helpful]
+    policies = {"fs": "fs(n=40, min=11)", "larger window": "iw=20", "dup-tail(delay=10ms)": None}
+    remedies = [
+        {"name": each, "verdict": "helps", "policy": policies.get(each, each)} for each in helpful
+    ]
     data: dict[str, Any] = {
         "schema": "tcpsf.advise/1",
         "answer": answer,
         "recommended": recommended,
     }
-    data |= {"initial_window_segments": 10, "remedies": [{"name": "none"}, *remedies]}
+    data |= {"remedies": [{"name": "none"}, *remedies]}
     path.write_text(json.dumps(data), encoding="utf-8")
     return path
 

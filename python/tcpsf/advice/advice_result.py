@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from tcpsf import __version__, stats, text
 from tcpsf.advice.law_variants import LawVariant
 from tcpsf.advice.population import Population
-from tcpsf.advice.remedy_list import Remedy
+from tcpsf.advice.remedy_list import NONE, Remedy
 from tcpsf.advice.replay import BYTES, MEAN, PACKETS, PERCENTILES
 from tcpsf.advice.setups import ReplaySetup, counted
 from tcpsf.advice.verdicts import P99, RemedyResult, ReplayedMeasure, best
@@ -197,15 +197,23 @@ def _costs(found: Advice) -> Iterator[str]:
 
 def apply(found: Advice, remedy: Remedy) -> str:
     """Return how a server gets a remedy, with the name of the most frequent sender."""
+    shown = remedy.apply.replace("{sender}", _sender(found, remedy))
+    return shown.replace("{policy}", policy(found, remedy) or "")
+
+
+def policy(found: Advice, remedy: Remedy) -> str | None:
+    """Return the policy of `tcpsf cure` for a remedy; ``None`` if it has none."""
+    if remedy.name == NONE.name or not remedy.in_kernel:
+        return None
+    _, framing, window = _sender(found, remedy).split(" / ")
+    return window if framing == "full" else framing
+
+
+def _sender(found: Advice, remedy: Remedy) -> str:
+    """Return the name of the most frequent sender, with a remedy."""
     part = found.setups[0]
     initial = found.population.initial_window
-    sender = remedy.sender(part.control.name, initial, initial, part.control.most_window)
-    _, framing, window = sender.split(" / ")
-    parts = {"{sender}": sender, "{framing}": framing, "{window}": window}
-    shown = remedy.apply
-    for name, value in parts.items():
-        shown = shown.replace(name, value)
-    return shown
+    return remedy.sender(part.control.name, initial, initial, part.control.most_window)
 
 
 def _added(percent: Any) -> str:
@@ -383,6 +391,7 @@ def as_json(found: Advice) -> dict[str, Any]:
                 "verdict": each.verdict,
                 "reason": each.reason,
                 "apply": apply(found, each.remedy),
+                "policy": policy(found, each.remedy),
                 "measures": {key: value.to_dict() for key, value in each.measures.items()},
             }
             for each in found.results

@@ -31,9 +31,10 @@ class Remedy:
     apply: str
     """Way in which a server gets the remedy.
 
-    ``{sender}`` stands for the name of the sender, ``{framing}`` for the part of it between the
-    slashes, and ``{window}`` for the initial window, such as ``iw=10``.
+    The name of the sender replaces ``{sender}``, and the policy of `tcpsf cure` ``{policy}``.
     """
+    in_kernel: bool = True
+    """Whether `tcpsf cure` has the remedy."""
 
     def sender(self, control: str, window: int, initial: int, most: int) -> str:
         """Return the name of the sender with the remedy.
@@ -53,33 +54,31 @@ NONE = Remedy(name="none", apply="")
 
 PROXY = "`tcpsf proxy --sender '{sender}'` in front of the server"
 
-CURE = "`tcpsf cure attach --policy '{framing}'` on the server (Linux), or " + PROXY
-"""For those remedies that `tcpsf cure` has."""
+ATTACH = "`tcpsf cure attach --policy '{policy}'`"
+
+CURE = ATTACH + " on the server (Linux), or " + PROXY
 
 REMEDIES = (
     Remedy(name="fs", framing="fs(n={n}, min={min})", apply=CURE),
-    Remedy(name="vs", framing="vs(n={n}, min={min})", apply=PROXY),
-    Remedy(
-        name="tail(n=4)",
-        framing="tail(n=4)",
-        apply=CURE,
-    ),
-    Remedy(
-        name="tiny-tail",
-        framing="tiny-tail",
-        apply=CURE,
-    ),
+    Remedy(name="vs", framing="vs(n={n}, min={min})", apply=PROXY, in_kernel=False),
+    Remedy(name="tail(n=4)", framing="tail(n=4)", apply=CURE),
+    Remedy(name="tiny-tail", framing="tiny-tail", apply=CURE),
     Remedy(name="dup-tail", framing="dup-tail", apply=CURE),
-    Remedy(name="dup-tail(delay=10ms)", framing="dup-tail(delay=10ms)", apply=PROXY),
+    Remedy(
+        name="dup-tail(delay=10ms)",
+        framing="dup-tail(delay=10ms)",
+        apply=PROXY,
+        in_kernel=False,
+    ),
     Remedy(
         name="rto-min(ms=20)",
         framing="rto-min(ms=20)",
-        apply="`tcpsf cure attach --policy '{framing}'` or `ip route change … rto_min 20ms` (Linux)",
+        apply=ATTACH + " or `ip route change … rto_min 20ms` (Linux)",
     ),
     Remedy(
         name="larger window",
         window_factor=2,
-        apply="`tcpsf cure attach --policy '{window}'` or `ip route change … initcwnd N` (Linux)",
+        apply=ATTACH + " or `ip route change … initcwnd N` (Linux)",
     ),
 )
 """The remedies that are replayed by default."""
@@ -103,8 +102,7 @@ def remedy(text: str) -> Remedy:
         return Remedy(
             name=text,
             window=int(number),
-            apply=f"`tcpsf cure attach --policy {text}` or `ip route change … initcwnd {number}` "
-            "(Linux)",
+            apply=ATTACH + f" or `ip route change … initcwnd {number}` (Linux)",
         )
     if "/" in text or "{" in text or not text.strip():
         raise TcpsfError(
@@ -112,6 +110,7 @@ def remedy(text: str) -> Remedy:
             hint="for example `--remedy 'tail(n=3)+rto-min(ms=50)'`; `docs/reference/senders.md` "
             "lists the framings",
         )
-    is_delayed_or_variable = "delay" in text or text.startswith("vs")
-    apply = PROXY if is_delayed_or_variable else CURE
-    return Remedy(name=text.strip(), framing=text.strip(), apply=apply)
+    framing = text.strip()
+    in_kernel = "delay" not in framing and not framing.startswith("vs")
+    apply = CURE if in_kernel else PROXY
+    return Remedy(name=framing, framing=framing, apply=apply, in_kernel=in_kernel)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tcpsf.cure.policy import MOST_WINDOW, USUAL_WINDOW, CurePolicy
+from tcpsf.cure.policy import CurePolicy
 from tcpsf.errors import TcpsfError, reason
 
 USUAL = ("dup-tail", "tail(n=4)", "rto-min(ms=50)")
@@ -26,23 +26,7 @@ def advised(path: Path) -> list[CurePolicy]:
         return [CurePolicy.parse(each) for each in USUAL]
     helpful = [each for each in data["remedies"] if each.get("verdict") == "helps"]
     helpful.sort(key=lambda each: bool(each["name"] != data["recommended"]))
-    window = int(data.get("initial_window_segments", USUAL_WINDOW))
-    texts = (_policy_text(str(each["name"]), window) for each in helpful)
-    return [CurePolicy.parse(each) for each in texts if each is not None]
-
-
-def _policy_text(name: str, window: int) -> str | None:
-    """Return the policy for the name of a remedy; ``None`` if the kernel cannot apply it."""
-    if name == "fs":
-        most = min(MOST_WINDOW, 4 * window)
-        return f"fs(n={most}, min={min(MOST_WINDOW, window + 1)})" if most > window else None
-    if name == "larger window":
-        return f"iw={min(MOST_WINDOW, 2 * window)}"
-    try:
-        CurePolicy.parse(name)
-    except TcpsfError:
-        return None
-    return name
+    return [CurePolicy.parse(each["policy"]) for each in helpful if each["policy"] is not None]
 
 
 def _read(path: Path) -> dict[str, Any]:
