@@ -13,7 +13,6 @@ from typing import Any, Final
 import click
 
 from tcpsf import _core
-from tcpsf.cli import verbosity
 from tcpsf.cli.cure import SLICE_S, CureSession, running_target, session
 from tcpsf.cli.output import print_message, print_result
 from tcpsf.cli.signals import handling
@@ -32,6 +31,9 @@ LOOK_S: Final = 1.0
 """Time between two comparisons in seconds."""
 REPORT_S: Final = 10.0
 """Time between two lines about the state in seconds."""
+
+NAMES: Final = {"before": "before the trial", "without": "without", "remedied": "with the remedy"}
+"""Rows of the table by the name of a group."""
 
 STATUS: Final = {TrialVerdict.KEEP: 0, TrialVerdict.WITHDRAW: 3, TrialVerdict.NOT_ENOUGH_DATA: 4}
 """Exit status by verdict."""
@@ -213,9 +215,7 @@ def _show(found: TrialResult, *, json: bool) -> None:
 def _row(group: TrialGroup) -> list[str]:
     quantiles = (group.median_s, group.p95_s, group.p99_s)
     return [
-        {"before": "before the trial", "without": "without", "remedied": "with the remedy"}[
-            group.name
-        ],
+        NAMES[group.name],
         plain(group.connections, 0),
         plain(group.transfers, 0),
         seconds(group.mean_s),
@@ -239,4 +239,3 @@ def _explain_unmeasured(counts: tuple[int, int]) -> None:
         )
     if lost:
         print_message(f"{plain(lost, 0)} transfers ended faster than they could be read.")
-    verbosity.detail("transfers without a place in the ring: %d", lost)

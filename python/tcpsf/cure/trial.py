@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import enum
 from array import array
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from tcpsf import stats
@@ -30,7 +31,8 @@ TIGHT_AT = 2000
 Row = tuple[int, int, int, int, int, int, int, int]
 """A transfer or the end of a connection, as `_core.RemedyTrial.transfers` returns it."""
 
-_ABORTED, _COMPLETE, _CONNECTION = range(3)
+_ABORTED, _COMPLETE = range(2)
+"""Ends of a row; a connection without a transfer under way has another number."""
 
 
 class TrialVerdict(enum.Enum):
@@ -81,14 +83,20 @@ class TrialResult:
 
 
 @dataclass(slots=True)
+class _Sums:
+    """Complete transfers of a connection."""
+
+    transfers: int = 0
+    excess_s: float = 0.0
+    retransmitted: int = 0
+
+
+@dataclass(slots=True)
 class _Group:
     name: str
     times_ns: array[int] = field(default_factory=lambda: array("q"))
-    excess: dict[int, tuple[int, float]] = field(default_factory=dict)
-    """Number of transfers of each connection, and the sum of their excess in seconds."""
-    repairs: dict[int, tuple[int, float]] = field(default_factory=dict)
-    """Number of transfers, and of retransmitted segments, of each connection."""
-    retransmitted: int = 0
+    connections: defaultdict[int, _Sums] = field(default_factory=lambda: defaultdict(_Sums))
+    """By the cookie of the connection; those without a complete transfer are not in it."""
     aborted: int = 0
     ended: int = 0
     dsacks: int = 0
@@ -104,25 +112,31 @@ class _Group:
         if bytes_ <= 1:  # most of these are a FIN
             return
         self.times_ns.append(duration_ns)
-        excess_s = min(max(0.0, duration_ns / 1e9 - least_rtt_us / 1e6), LONGEST_S)
-        for sums, value in ((self.excess, excess_s), (self.repairs, float(retransmitted))):
-            number, total = sums.get(connection, (0, 0.0))
-            sums[connection] = number + 1, total + value
-        self.retransmitted += retransmitted
+        sums = self.connections[connection]
+        sums.transfers += 1
+        sums.excess_s += min(max(0.0, duration_ns / 1e9 - least_rtt_us / 1e6), LONGEST_S)
+        sums.retransmitted += retransmitted
+
+    def mean(self, value: Callable[[_Sums], float]) -> ClusteredMean | None:
+        """Estimate the mean of a value per transfer."""
+        return ClusteredMean.of(
+            [(each.transfers, value(each)) for each in self.connections.values()]
+        )
 
     def summary(self) -> TrialGroup:
         times, count = Distribution(self.times_ns), len(self.times_ns)
+        repairs = sum(each.retransmitted for each in self.connections.values())
         quantiles = [stats.quantile_of_one(times, part) if count else None for part in _PARTS]
         return TrialGroup(
             name=self.name,
-            connections=len(self.excess),
+            connections=len(self.connections),
             transfers=count,
             aborted=self.aborted,
             mean_s=sum(self.times_ns) / count / 1e9 if count else None,
             median_s=quantiles[0],
             p95_s=quantiles[1],
             p99_s=quantiles[2],
-            retransmitted=self.retransmitted / count if count else None,
+            retransmitted=repairs / count if count else None,
             dsacks=self.dsacks / self.ended if self.ended else None,
         )
 
@@ -151,17 +165,25 @@ class CureTrial:
     @property
     def has_beginning(self) -> bool:
         """Whether enough connections without the remedy have been measured to begin."""
-        return len(self._before.excess) >= LEAST_CONNECTIONS
+        return len(self._before.connections) >= LEAST_CONNECTIONS
 
     def counts(self) -> tuple[int, int, int]:
         """Connections before the trial, without the remedy, and with it."""
-        groups = (self._before, self._without, self._remedied)
-        return tuple(len(each.excess) for each in groups)  # type: ignore[return-value]
+        before, without, remedied = (
+            len(each.connections) for each in (self._before, self._without, self._remedied)
+        )
+        return before, without, remedied
 
     def result(self) -> TrialResult:
         """Compare the groups."""
-        effect = _between(self._remedied.excess, self._without.excess)
-        side_effect = _between(self._without.repairs, self._before.repairs)
+        effect = difference(
+            *(each.mean(lambda sums: sums.excess_s) for each in (self._remedied, self._without)),
+            tight_at=TIGHT_AT,
+        )
+        side_effect = difference(
+            *(each.mean(lambda sums: sums.retransmitted) for each in (self._without, self._before)),
+            tight_at=TIGHT_AT,
+        )
         verdict, reason = self._decided(effect, side_effect)
         return TrialResult(
             verdict=verdict,
@@ -174,7 +196,7 @@ class CureTrial:
     def _decided(
         self, effect: AnytimeDifference | None, side_effect: AnytimeDifference | None
     ) -> tuple[TrialVerdict, str]:
-        few = min(len(self._without.excess), len(self._remedied.excess))
+        few = min(len(self._without.connections), len(self._remedied.connections))
         if effect is None or few < LEAST_CONNECTIONS:
             reason = f"{few} connections in the smaller group, {LEAST_CONNECTIONS} are needed"
             return TrialVerdict.NOT_ENOUGH_DATA, reason
@@ -191,10 +213,3 @@ class CureTrial:
         if effect.high < 0:
             return TrialVerdict.KEEP, "the remedy shortens transfers"
         return TrialVerdict.NOT_ENOUGH_DATA, "the interval of the effect contains zero"
-
-
-def _between(
-    ours: dict[int, tuple[int, float]], theirs: dict[int, tuple[int, float]]
-) -> AnytimeDifference | None:
-    means = (ClusteredMean.of(list(each.values())) for each in (ours, theirs))
-    return difference(*means, tight_at=TIGHT_AT)
