@@ -46,7 +46,6 @@ from tcpsf.advice import Advice, advise, remedy
 from tcpsf.distribution import Distribution
 from tcpsf.live.network import die_with_parent, enter
 
-HERE: Final = Path(__file__).parent
 SHARES: Final = (1.0, 0.6, 0.25)
 """Sizes of the replies of a set-up, as shares of the largest."""
 GOAL: Final = 0.1
@@ -105,11 +104,12 @@ def served(
 ) -> Iterator[tuple[str | None, list[str]]]:
     """Serve files, and yield the address with options of the link.
 
-    The kernel's server runs at the outside end of the link, whose address the client knows.
+    The kernel's server runs at the outside end of the link, whose address the client knows. It has
+    no files: the path of a request is the size of the response.
     """
     if setup.is_kernel:
         python = shlex.quote(sys.executable)
-        command = f"{python} {HERE / '_kernel_http.py'} {files}"
+        command = f"{python} -m tcpsf.lab.server"
         if remedied:
             command = f"{python} -m tcpsf cure run -q --policy '{setup.remedy}' -- {command}"
         yield None, ["--outside", command]
@@ -146,15 +146,17 @@ def measure(
     """Measure the response times in seconds. The packets are in `server.pcapng`."""
     files = folder / "files"
     files.mkdir(exist_ok=True)
-    for share in SHARES:
-        (files / f"{share:g}").write_bytes(b"x" * round(setup.reply_bytes * share))
+    sizes = [round(setup.reply_bytes * share) for share in SHARES]
+    for size in sizes:
+        (files / str(size)).write_bytes(b"x" * size)
     out, settings = folder / "times.json", folder / "client.json"
     with real_time(), served(setup, files, remedied=remedied) as (address, outside):
-        wanted = {"address": address, "files": [f"{share:g}" for share in SHARES], "seed": seed}
+        wanted = {"address": address, "port": 80, "paths": [f"/{size}" for size in sizes]}
         wanted |= {
             "responses": setup.responses,
             "requests": options.requests,
             "rate": options.rate,
+            "seed": seed,
             "out": str(out),
         }
         settings.write_text(json.dumps(wanted), encoding="utf-8")
@@ -164,7 +166,7 @@ def measure(
         link += [*setup.loss, "--seed", str(seed), "--no-offload", "--force"]
         link += ["--pcap", str(folder / "server.pcapng"), "--pcap-at", "outside"]
         link += ["--pcap-bytes", "128B", *outside, "--"]
-        client = [sys.executable, str(HERE / "_advise_client.py"), str(settings)]
+        client = [sys.executable, "-m", "tcpsf.lab.client", str(settings)]
         subprocess.run([*link, *client], check=True, timeout=300)
     times = json.loads(out.read_text(encoding="utf-8"))
     failed = sum(each is None for each in times)

@@ -2,35 +2,47 @@
 
     python -m tcpsf.lab.client SETTINGS
 
-It runs behind `tcpsf link`. SETTINGS is a JSON file with these keys: `port` and `path` of the requests,
-`requests`, their number, `rate`, requests per second, `seed`, and `out`, a file for the times in seconds
-from the request to the last byte, with ``null`` for a request that failed.
+It runs behind `tcpsf link`. SETTINGS is a JSON file with these keys: `address`, that of the server, or
+null for the other end of the link; `port`; `paths`, which are requested in turn; `requests`, their
+number; `responses`, the number of requests on each connection; `rate`, requests per second; `seed`; and
+`out`, a file for the times in seconds from the request to the last byte, with ``null`` for a connection
+that failed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import random
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 TIMEOUT_S = 60.0
+PAUSE_S = 0.05
+"""Time in seconds between a response and the next request on the same connection."""
 LONGEST_START_S = 20.0
 """Time for the server to accept connections."""
 
 
-async def _fetch(address: str, port: int, path: str) -> float:
-    """Return the time of a response in seconds, without that of the handshake."""
+async def _fetch(address: str, port: int, paths: list[str], times: list[float | None]) -> None:
+    """Request paths one after the other on one connection, and append the times of the responses.
+
+    The time of the handshake does not count.
+    """
     reader, writer = await asyncio.open_connection(address, port)
     try:
-        writer.write(f"GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n".encode())
-        begin = time.monotonic()
-        head = await reader.readuntil(b"\r\n\r\n")
-        await reader.readexactly(_length(head))
-        return time.monotonic() - begin
+        for number, path in enumerate(paths):
+            if number:
+                await asyncio.sleep(PAUSE_S)
+            writer.write(f"GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n".encode())
+            begin = time.monotonic()
+            head = await reader.readuntil(b"\r\n\r\n")
+            await reader.readexactly(_length(head))
+            times.append(time.monotonic() - begin)
     finally:
         writer.close()
 
@@ -58,19 +70,21 @@ async def _until_open(address: str, port: int) -> None:
             return
 
 
-async def _main(settings: dict[str, object]) -> list[float | None]:
+async def _main(settings: dict[str, Any]) -> list[float | None]:
     draw = random.Random(str(settings["seed"]))  # noqa: S311 (no secret)
-    address, port = os.environ["TCPSF_LINK_OUTSIDE"], int(str(settings["port"]))
+    address, port = settings["address"] or os.environ["TCPSF_LINK_OUTSIDE"], settings["port"]
     await _until_open(address, port)
+    together, paths = settings["responses"], itertools.cycle(settings["paths"])
+    times: list[float | None] = []
     begin_s, at_s, tasks = time.monotonic(), 0.0, []
-    for _ in range(int(str(settings["requests"]))):
+    for _ in range(settings["requests"] // together):
         # Poisson arrivals.
-        at_s += draw.expovariate(float(str(settings["rate"])))
+        at_s += draw.expovariate(settings["rate"] / together)
         await asyncio.sleep(max(0.0, begin_s + at_s - time.monotonic()))
-        one = asyncio.wait_for(_fetch(address, port, str(settings["path"])), TIMEOUT_S)
-        tasks.append(asyncio.create_task(one))
+        one = _fetch(address, port, list(itertools.islice(paths, together)), times)
+        tasks.append(asyncio.create_task(asyncio.wait_for(one, TIMEOUT_S)))
     found = await asyncio.gather(*tasks, return_exceptions=True)
-    return [None if isinstance(each, BaseException) else each for each in found]
+    return times + [None for each in found if isinstance(each, BaseException)]
 
 
 if __name__ == "__main__":

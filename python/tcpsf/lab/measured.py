@@ -66,8 +66,16 @@ def measure(cell: LabCell, server: LabServer, *, seed: int) -> LabMeasurement:
     with TemporaryDirectory(prefix="tcpsf-lab-") as name:
         folder = Path(name)
         settings, out, counts = (folder / file for file in ("client", "times", "link"))
-        wanted = {"port": server.port, "path": server.path.format(size=cell.size), "seed": seed}
-        wanted |= {"requests": server.requests, "rate": server.rate, "out": str(out)}
+        wanted = {
+            "address": None,
+            "port": server.port,
+            "paths": [server.path.format(size=cell.size)],
+            "requests": server.requests,
+            "responses": 1,
+            "rate": server.rate,
+            "seed": seed,
+            "out": str(out),
+        }
         settings.write_text(json.dumps(wanted), encoding="utf-8")
         link = [sys.executable, "-m", "tcpsf", "link", "-q", *cell.path.options()]
         link += ["--seed", str(seed), "--no-offload", "--json", str(counts)]
