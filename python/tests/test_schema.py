@@ -20,7 +20,7 @@ SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 
 EVERYTHING = """
 name = "everything"
-duration = "10 s"
+duration = "2 s"
 warm_up = ".5s"
 trace = ["list"]
 
