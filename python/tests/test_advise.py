@@ -430,3 +430,30 @@ class TestCommand:
             TcpsfError, match="10 of its transfers can be replayed, and at least 20"
         ):
             advise_on(short, name="x")
+
+
+@pytest.mark.parametrize(
+    ("text", "policy", "way"),
+    [
+        ("fs", "fs(n=40, min=11)", "cure attach"),
+        ("larger window", "iw=20", "initcwnd N"),
+        ("rto-min(ms=20)", "rto-min(ms=20)", "rto_min 20ms"),
+        ("tail(n=3)+rto-min(ms=50)", "tail(n=3)+rto-min(ms=50)", "cure attach"),
+        ("vs", None, "proxy"),
+        ("dup-tail(delay=5ms)", None, "proxy"),
+        # `tcpsf cure` cuts into at most 14 pieces.
+        ("tail(n=40)", None, "proxy"),
+    ],
+)
+def test_a_remedy_names_how_a_server_gets_it(text: str, policy: str | None, way: str) -> None:
+    chosen = remedy(text)
+    sender = chosen.sender("linux", 10, 10, 64)
+    found = chosen.policy(sender)
+    assert (None if found is None else str(found)) == policy
+    assert way in chosen.application(sender)
+    assert ("cure attach" in chosen.application(sender)) is (policy is not None)
+
+
+def test_no_remedy_is_not_applied() -> None:
+    sender = NONE.sender("linux", 10, 10, 64)
+    assert (NONE.policy(sender), NONE.application(sender)) == (None, "")

@@ -314,7 +314,7 @@ def advice(path: Path, answer: str, recommended: str | None, helpful: tuple[str,
         "answer": answer,
         "recommended": recommended,
     }
-    data |= {"remedies": [{"name": "none"}, *remedies]}
+    data |= {"remedies": [{"name": "none", "verdict": None, "policy": None}, *remedies]}
     path.write_text(json.dumps(data), encoding="utf-8")
     return path
 
@@ -327,7 +327,19 @@ def test_advice_names_the_candidates(tmp_path: Path) -> None:
     assert list(map(str, advised(advice(file, "not enough evidence", None, ())))) == list(USUAL)
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"schema": "other"}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        '{"schema": "other"}',
+        '{"schema": "tcpsf.advise/1", "answer": "remedy", "recommended": null}',
+        (
+            '{"schema": "tcpsf.advise/1", "answer": "remedy", "recommended": null, "remedies": '
+            '[{"name": "fs", "verdict": "helps"}]}'
+        ),
+    ],
+)
 def test_other_files_are_no_advice(tmp_path: Path, content: str) -> None:
     file = tmp_path / "advice.json"
     file.write_text(content, encoding="utf-8")

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from tcpsf import __version__, stats, text
 from tcpsf.advice.law_variants import LawVariant
 from tcpsf.advice.population import Population
-from tcpsf.advice.remedy_list import NONE, Remedy
+from tcpsf.advice.remedy_list import Remedy
 from tcpsf.advice.replay import BYTES, MEAN, PACKETS, PERCENTILES
 from tcpsf.advice.setups import ReplaySetup, counted
 from tcpsf.advice.verdicts import P99, RemedyResult, ReplayedMeasure, best
@@ -191,22 +191,8 @@ def _costs(found: Advice) -> Iterator[str]:
         packets, bytes_ = (best.measures[each.key].percent for each in (PACKETS, BYTES))
         yield (
             f"It sends {_added(packets)} data packets and {_added(bytes_)} bytes. "
-            f"To apply it: {apply(found, best.remedy)}."
+            f"To apply it: {best.remedy.application(_sender(found, best.remedy))}."
         )
-
-
-def apply(found: Advice, remedy: Remedy) -> str:
-    """Return how a server gets a remedy, with the name of the most frequent sender."""
-    shown = remedy.apply.replace("{sender}", _sender(found, remedy))
-    return shown.replace("{policy}", policy(found, remedy) or "")
-
-
-def policy(found: Advice, remedy: Remedy) -> str | None:
-    """Return the policy of `tcpsf cure` for a remedy; ``None`` if it has none."""
-    if remedy.name == NONE.name or not remedy.in_kernel:
-        return None
-    _, framing, window = _sender(found, remedy).split(" / ")
-    return window if framing == "full" else framing
 
 
 def _sender(found: Advice, remedy: Remedy) -> str:
@@ -385,15 +371,17 @@ def as_json(found: Advice) -> dict[str, Any]:
             }
             for each in found.checks
         ],
-        "remedies": [
-            {
-                "name": each.remedy.name,
-                "verdict": each.verdict,
-                "reason": each.reason,
-                "apply": apply(found, each.remedy),
-                "policy": policy(found, each.remedy),
-                "measures": {key: value.to_dict() for key, value in each.measures.items()},
-            }
-            for each in found.results
-        ],
+        "remedies": [_remedy_data(each, _sender(found, each.remedy)) for each in found.results],
+    }
+
+
+def _remedy_data(result: RemedyResult, sender: str) -> dict[str, Any]:
+    policy = result.remedy.policy(sender)
+    return {
+        "name": result.remedy.name,
+        "verdict": result.verdict,
+        "reason": result.reason,
+        "apply": result.remedy.application(sender),
+        "policy": None if policy is None else str(policy),
+        "measures": {key: value.to_dict() for key, value in result.measures.items()},
     }

@@ -1,4 +1,4 @@
-"""Remedies that are replayed: what each changes in the name of a sender, and how to apply it.
+"""Remedies that are replayed: the names of their senders, and how a server gets them.
 
 [Senders](docs/reference/senders.md) has the rules of each.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tcpsf.cure.policy import CurePolicy
 from tcpsf.errors import TcpsfError
 
 COUNTED = 64
@@ -28,13 +29,8 @@ class Remedy:
     """Factor by which the initial window grows."""
     window: int | None = None
     """Initial window in segments, instead of the factor."""
-    apply: str
-    """Way in which a server gets the remedy.
-
-    The name of the sender replaces ``{sender}``, and the policy of `tcpsf cure` ``{policy}``.
-    """
-    in_kernel: bool = True
-    """Whether `tcpsf cure` has the remedy."""
+    route: str | None = None
+    """Setting of a route of Linux that has the same effect, as `ip route change` reads it."""
 
     def sender(self, control: str, window: int, initial: int, most: int) -> str:
         """Return the name of the sender with the remedy.
@@ -48,38 +44,42 @@ class Remedy:
         framing = (self.framing or "full").format(n=4 * full, min=max(4, full + 1))
         return f"{control} / {framing} / iw={begins}"
 
+    def policy(self, sender: str) -> CurePolicy | None:
+        """Return the policy of `tcpsf cure` for the sender's name; ``None`` if it has none."""
+        if self == NONE:
+            return None
+        _, framing, window = sender.split(" / ")
+        try:
+            return CurePolicy.parse(window if framing == "full" else framing)
+        except TcpsfError:
+            return None
 
-NONE = Remedy(name="none", apply="")
+    def application(self, sender: str) -> str:
+        """Return how a server gets the remedy, by the sender's name."""
+        if self == NONE:
+            return ""
+        policy = self.policy(sender)
+        proxy = f"`tcpsf proxy --sender '{sender}'` in front of the server"
+        if policy is None:
+            return proxy
+        attach = f"`tcpsf cure attach --policy '{policy}'`"
+        if self.route is not None:
+            return f"{attach} or `ip route change … {self.route}` (Linux)"
+        return f"{attach} on the server (Linux), or {proxy}"
+
+
+NONE = Remedy(name="none")
 """The sender as it is."""
 
-PROXY = "`tcpsf proxy --sender '{sender}'` in front of the server"
-
-ATTACH = "`tcpsf cure attach --policy '{policy}'`"
-
-CURE = ATTACH + " on the server (Linux), or " + PROXY
-
 REMEDIES = (
-    Remedy(name="fs", framing="fs(n={n}, min={min})", apply=CURE),
-    Remedy(name="vs", framing="vs(n={n}, min={min})", apply=PROXY, in_kernel=False),
-    Remedy(name="tail(n=4)", framing="tail(n=4)", apply=CURE),
-    Remedy(name="tiny-tail", framing="tiny-tail", apply=CURE),
-    Remedy(name="dup-tail", framing="dup-tail", apply=CURE),
-    Remedy(
-        name="dup-tail(delay=10ms)",
-        framing="dup-tail(delay=10ms)",
-        apply=PROXY,
-        in_kernel=False,
-    ),
-    Remedy(
-        name="rto-min(ms=20)",
-        framing="rto-min(ms=20)",
-        apply=ATTACH + " or `ip route change … rto_min 20ms` (Linux)",
-    ),
-    Remedy(
-        name="larger window",
-        window_factor=2,
-        apply=ATTACH + " or `ip route change … initcwnd N` (Linux)",
-    ),
+    Remedy(name="fs", framing="fs(n={n}, min={min})"),
+    Remedy(name="vs", framing="vs(n={n}, min={min})"),
+    Remedy(name="tail(n=4)", framing="tail(n=4)"),
+    Remedy(name="tiny-tail", framing="tiny-tail"),
+    Remedy(name="dup-tail", framing="dup-tail"),
+    Remedy(name="dup-tail(delay=10ms)", framing="dup-tail(delay=10ms)"),
+    Remedy(name="rto-min(ms=20)", framing="rto-min(ms=20)", route="rto_min 20ms"),
+    Remedy(name="larger window", window_factor=2, route="initcwnd N"),
 )
 """The remedies that are replayed by default."""
 
@@ -99,11 +99,7 @@ def remedy(text: str) -> Remedy:
                 f"`--remedy {text}`: `{number}` is not a whole number from 1 to {COUNTED}",
                 hint="for example `--remedy iw=20`",
             )
-        return Remedy(
-            name=text,
-            window=int(number),
-            apply=ATTACH + f" or `ip route change … initcwnd {number}` (Linux)",
-        )
+        return Remedy(name=text, window=int(number), route=f"initcwnd {number}")
     if "/" in text or "{" in text or not text.strip():
         raise TcpsfError(
             f"`--remedy {text}`: expected the framing of a sender, or `iw=N`",
@@ -111,6 +107,4 @@ def remedy(text: str) -> Remedy:
             "lists the framings",
         )
     framing = text.strip()
-    in_kernel = "delay" not in framing and not framing.startswith("vs")
-    apply = CURE if in_kernel else PROXY
-    return Remedy(name=framing, framing=framing, apply=apply, in_kernel=in_kernel)
+    return Remedy(name=framing, framing=framing)

@@ -22,11 +22,15 @@ def advised(path: Path) -> list[CurePolicy]:
     `TcpsfError` if the file cannot be read or is no such output.
     """
     data = _read(path)
-    if data["answer"] == "not enough evidence":
-        return [CurePolicy.parse(each) for each in USUAL]
-    helpful = [each for each in data["remedies"] if each.get("verdict") == "helps"]
-    helpful.sort(key=lambda each: bool(each["name"] != data["recommended"]))
-    return [CurePolicy.parse(each["policy"]) for each in helpful if each["policy"] is not None]
+    try:
+        if data["answer"] == "not enough evidence":
+            return [CurePolicy.parse(each) for each in USUAL]
+        helpful = [each for each in data["remedies"] if each["verdict"] == "helps"]
+        helpful.sort(key=lambda each: bool(each["name"] != data["recommended"]))
+        policies = [each["policy"] for each in helpful if each["policy"] is not None]
+    except (KeyError, TypeError):
+        raise _no_advice(path) from None
+    return [CurePolicy.parse(each) for each in policies]
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -40,8 +44,12 @@ def _read(path: Path) -> dict[str, Any]:
     except ValueError:
         data = None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise TcpsfError(
-            f"cannot read the advice `{path}`: it is no output of `tcpsf advise --json`",
-            hint="`tcpsf advise CAPTURE --json > advice.json` writes it",
-        )
+        raise _no_advice(path)
     return data
+
+
+def _no_advice(path: Path) -> TcpsfError:
+    return TcpsfError(
+        f"cannot read the advice `{path}`: it is no output of `tcpsf advise --json`",
+        hint="`tcpsf advise CAPTURE --json > advice.json` of this version writes it",
+    )

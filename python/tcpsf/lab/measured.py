@@ -60,8 +60,8 @@ def measure(cell: LabCell, server: LabServer, *, seed: int) -> LabMeasurement:
     """Run the server and the client at both ends of a link.
 
     Requests are sent at the same times with the same seed, and the random numbers for losses are the
-    same. The process must be in a network namespace of its own, or be root. Raises `TcpsfError` if a program
-    fails or if no request is answered.
+    same. The process must be in a network namespace of its own, or be root. Raises `TcpsfError` if a
+    program fails or if no request is answered.
     """
     with TemporaryDirectory(prefix="tcpsf-lab-") as name:
         folder = Path(name)
