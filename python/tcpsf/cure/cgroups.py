@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tcpsf.cure.keeper import ensured
 from tcpsf.errors import TcpsfError, reason
 
 _MOUNTS = Path("/proc/self/mountinfo")
@@ -74,8 +75,8 @@ def own_group() -> ControlGroup:
 def new_group() -> Iterator[ControlGroup]:
     """Make a control group in that of this process, and remove it at the end.
 
-    A process of its own removes it, so that nothing remains if this process is killed. Programs
-    that are then still in the group go to the group above.
+    It is also removed if this process is killed. Programs that are then still in the group go to the
+    group above.
     """
     above = own_group()
     group = ControlGroup(above.folder / f"tcpsf-cure-{os.getpid()}", above.level + 1)
@@ -84,36 +85,18 @@ def new_group() -> Iterator[ControlGroup]:
     except OSError as error:
         raise TcpsfError(
             f"cannot make the control group `{group.folder}`: {reason(error)}",
-            hint="run the command as root",
+            hint="run the command as root, or with `--preload`",
         ) from None
-    reader, writer = os.pipe()
-    keeper = os.fork()
-    if keeper == 0:
-        _remove_at_end(group, above, reader, writer)
-    os.close(reader)
-    try:
+    with ensured(lambda: _remove(group, above)):
         yield group
-    finally:
-        os.close(writer)
-        os.waitpid(keeper, 0)
 
 
-def _remove_at_end(group: ControlGroup, above: ControlGroup, reader: int, writer: int) -> None:
-    """Remove the group when the other end of a pipe is closed. Runs in a process of its own."""
-    try:
-        os.setsid()
-        os.close(writer)
-        # The reader of this command's output must see its end.
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for standard in range(3):
-            os.dup2(nothing, standard)
-        os.read(reader, 1)
-        end = time.monotonic() + _LONGEST_END_S
-        while group.processes() and time.monotonic() < end:
-            time.sleep(0.02)
-        for process in group.processes():
-            with contextlib.suppress(OSError):
-                (above.folder / "cgroup.procs").write_text(str(process), encoding="ascii")
-        group.folder.rmdir()
-    finally:
-        os._exit(0)
+def _remove(group: ControlGroup, above: ControlGroup) -> None:
+    """Remove a group, after its programs or with those that remain in the group above."""
+    end = time.monotonic() + _LONGEST_END_S
+    while group.processes() and time.monotonic() < end:
+        time.sleep(0.02)
+    for process in group.processes():
+        with contextlib.suppress(OSError):
+            (above.folder / "cgroup.procs").write_text(str(process), encoding="ascii")
+    group.folder.rmdir()
