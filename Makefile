@@ -11,7 +11,7 @@ export PIP_NO_INPUT := 1
 
 # What the extension module is built from. Tests and `testkit` are not in it.
 BUILT_FROM := Cargo.toml Cargo.lock pyproject.toml \
-	$(shell find crates -path crates/testkit -prune -o \( -path '*/src/*.rs' -o -name Cargo.toml \) -print)
+	$(shell find crates -path crates/testkit -prune -o \( -path '*/src/*.rs' -o -name build.rs -o -name Cargo.toml \) -print)
 PACKAGE := $(shell find python/tcpsf -type f ! -name '*.so' ! -name '*.pyc' 2>/dev/null)
 
 # One virtual environment holds the package as a user installs it, editable with the tools for work on it, or from the wheel

@@ -2,6 +2,7 @@
 
 import builtins
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias, final
 
 version: str
@@ -70,6 +71,24 @@ class SocketSettings:
         trial: RemedyTrial | None,
     ) -> SocketSettings: ...
     def counts(self) -> tuple[int, int, int, int]: ...
+    def detach(self) -> None: ...
+
+@final
+class PreloadSession:
+    """Files of a library that cuts writes, and its counts."""
+
+    def __new__(
+        cls,
+        *,
+        folder: Path,
+        ports: Sequence[int],
+        rto_min_us: int | None,
+        tail: int | None,
+        last_byte: bool,
+        fixed_size: tuple[int, int, int] | None,
+    ) -> PreloadSession: ...
+    def environment(self) -> list[tuple[str, Path]]: ...
+    def counts(self) -> tuple[int, int, int, int, int]: ...
     def detach(self) -> None: ...
 
 @final

@@ -10,6 +10,7 @@ mod facts;
 mod fetch;
 mod host;
 mod models;
+mod preloading;
 mod quantity;
 mod schema;
 mod script;
@@ -36,6 +37,8 @@ mod _core {
     use super::fetch::Fetch;
     #[pymodule_export]
     use super::host::{Host, counts_packets, host_profiles, sender_of_profile};
+    #[pymodule_export]
+    use super::preloading::PreloadSession;
     #[pymodule_export]
     use super::quantity::{bits_per_second, bytes, nanoseconds};
     #[pymodule_export]

@@ -9,11 +9,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import click
 
@@ -22,14 +23,22 @@ from tcpsf.cli.output import print_message, print_result
 from tcpsf.cli.signals import handling
 from tcpsf.cure import Attachment, CurePolicy, CureTarget, attached
 from tcpsf.cure.attachment import listening_ports
-from tcpsf.cure.cgroups import ControlGroup, group_at, new_group
+from tcpsf.cure.cgroups import group_at, new_group
 from tcpsf.cure.control import DETACH, STATUS, CureControl, ask, controlled, running
+from tcpsf.cure.preload import Preloaded, preloaded
+from tcpsf.cure.reach import require_preload
 from tcpsf.errors import TcpsfError, reason
 from tcpsf.live.network import die_with_parent
 from tcpsf.text import plain, table
 
 SLICE_S = 0.2
 """Longest time between a signal and its effect, in seconds."""
+
+_LIBRARY_REACH = """\
+{policy} for {target}, by a library
+It reaches what dynamically linked programs write by send, sendto, sendmsg, sendmmsg, write and writev.
+It does not reach sendfile, splice, io_uring, streams of stdio, TLS in the kernel, static programs and Go
+programs. As root, `tcpsf cure run` without --preload reaches them."""
 
 
 def run(
@@ -38,15 +47,42 @@ def run(
     policy: str,
     ports: Sequence[int],
     devices: Sequence[str],
+    preload: bool,
     json: bool,
 ) -> None:
     """Run a command with a remedy, and exit with its status."""
     wanted = CurePolicy.parse(policy)
+    target = CureTarget(ports=ports, devices=devices)
+    status = _run_with_library if preload else _run_in_group
+    raise click.exceptions.Exit(status(command, wanted, target, json=json))
+
+
+def _run_in_group(
+    command: Sequence[str], policy: CurePolicy, target: CureTarget, *, json: bool
+) -> int:
+    """Run a command in a control group with a remedy."""
     with new_group() as group:
-        target = CureTarget(ports=ports, group=group, devices=devices)
-        with session(wanted, target, json=json) as current:
-            status = _run_in(group, command, current)
-    raise click.exceptions.Exit(status)
+        entrance = group.folder / "cgroup.procs"
+        chosen = replace(target, group=group)
+        with session(policy, chosen, json=json) as current:
+            return _run_in(
+                command,
+                current,
+                enter=lambda: entrance.write_text(str(os.getpid()), encoding="ascii"),
+            )
+
+
+def _run_with_library(
+    command: Sequence[str], policy: CurePolicy, target: CureTarget, *, json: bool
+) -> int:
+    """Run a command that loads the library with a remedy."""
+    require_preload(command)
+    with preloaded(policy, target) as found, in_session(found, json=json) as current:
+        status = _run_in(command, current, environment=found.environment())
+        problem = found.problem()
+        if problem is not None:
+            print_message(f"{policy} had no effect: {problem}. The guide names its limits.")
+        return status
 
 
 def attach(
@@ -89,10 +125,14 @@ def running_target(
     return CureTarget(ports=ports, group=group, devices=devices)
 
 
-class CureSession:
-    """An attached policy, and the requests and signals that end it."""
+Applied = TypeVar("Applied", bound=Attachment | Preloaded)
+"""A policy that is in force."""
 
-    def __init__(self, attachment: Attachment) -> None:
+
+class CureSession(Generic[Applied]):
+    """A policy that is in force, and the requests and signals that end it."""
+
+    def __init__(self, attachment: Applied) -> None:
         self.attachment = attachment
         self.control: CureControl
         self.signals: list[int] = []
@@ -116,6 +156,7 @@ class CureSession:
         return {
             "pid": os.getpid(),
             "policy": str(self.attachment.policy),
+            "mechanism": "library" if isinstance(self.attachment, Preloaded) else "bpf",
             "ports": list(target.ports),
             "cgroup": None if target.group is None else str(target.group.folder),
             "devices": [device.name for device in self.attachment.devices],
@@ -132,11 +173,20 @@ class CureSession:
 @contextmanager
 def session(
     policy: CurePolicy, target: CureTarget, *, json: bool, in_trial: bool = False
-) -> Iterator[CureSession]:
+) -> Iterator[CureSession[Attachment]]:
     """Attach a policy, announce it, and sum up its effects at the end."""
-    with ExitStack() as stack:
-        current = CureSession(stack.enter_context(attached(policy, target, in_trial=in_trial)))
-        current.control = stack.enter_context(controlled(current.state))
+    with (
+        attached(policy, target, in_trial=in_trial) as found,
+        in_session(found, json=json) as current,
+    ):
+        yield current
+
+
+@contextmanager
+def in_session(attachment: Applied, *, json: bool) -> Iterator[CureSession[Applied]]:
+    """Announce a policy, and sum up its effects at the end."""
+    current = CureSession(attachment)
+    with controlled(current.state) as current.control:
         if json:
             print_result(json_format.dumps({"event": "attached"} | current.state()))
         else:
@@ -147,7 +197,9 @@ def session(
             _sum_up(current.state(), json=json)
 
 
-def _announcement(found: Attachment) -> str:
+def _announcement(found: Attachment | Preloaded) -> str:
+    if isinstance(found, Preloaded):
+        return _LIBRARY_REACH.format(policy=found.policy, target=found.target)
     policy, places = found.policy, ", ".join(device.name for device in found.devices)
     lines = [f"{policy} for {found.target}" + (f" at {places}" if places else "")]
     if policy.copies_tail:
@@ -179,26 +231,33 @@ def _sum_up(state: dict[str, Any], *, json: bool) -> None:
     words = []
     if state["devices"]:
         words.append(f"{plain(state['copies'], 0)} packets sent twice")
-    if state["cut_writes"]:
+    is_library = state["mechanism"] == "library"
+    if state["cut_writes"] or is_library:
         words.append(f"{plain(state['cut_writes'], 0)} writes cut")
-    if state["connections"] or not state["devices"]:
+    if state["connections"] or not (state["devices"] or is_library):
         words.append(f"{plain(state['connections'], 0)} connections changed")
     if state["refused_settings"]:
         words.append(f"{plain(state['refused_settings'], 0)} settings refused by the kernel")
     print_message(f"{state['policy']}: " + ", ".join(words))
 
 
-def _run_in(group: ControlGroup, command: Sequence[str], session: CureSession) -> int:
-    """Run a command in a control group, and return its exit status as a shell does."""
-    entrance = group.folder / "cgroup.procs"
+def _run_in(
+    command: Sequence[str],
+    session: CureSession[Any],
+    *,
+    enter: Callable[[], object] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> int:
+    """Run a command, and return its exit status as a shell does. ``enter`` runs before it."""
 
-    def enter() -> None:
-        entrance.write_text(str(os.getpid()), encoding="ascii")
+    def prepare() -> None:
+        if enter is not None:
+            enter()
         die_with_parent(signal.SIGTERM)
 
     with handling(session.stop):
         try:
-            process = subprocess.Popen(list(command), preexec_fn=enter)  # noqa: S603
+            process = subprocess.Popen(list(command), preexec_fn=prepare, env=environment)  # noqa: S603
         except OSError as error:
             status = 127 if isinstance(error, FileNotFoundError) else 126
             raise TcpsfError(
@@ -219,7 +278,7 @@ def _run_in(group: ControlGroup, command: Sequence[str], session: CureSession) -
     return 128 - code if code < 0 else code
 
 
-def _until_ended(process: subprocess.Popen[bytes], ended: int, session: CureSession) -> None:
+def _until_ended(process: subprocess.Popen[bytes], ended: int, session: CureSession[Any]) -> None:
     """Answer requests until the command has ended."""
     while process.poll() is None:
         if session.control.serve(SLICE_S, until=ended):
@@ -247,6 +306,7 @@ def status(*, json: bool) -> None:
         [
             str(each["pid"]),
             each["policy"],
+            each["mechanism"],
             ", ".join(map(str, each["ports"])) or "all",
             each["cgroup"] or "all",
             ", ".join(each["devices"]),
@@ -259,6 +319,7 @@ def status(*, json: bool) -> None:
     head = [
         "process",
         "policy",
+        "mechanism",
         "ports",
         "control group",
         "devices",
@@ -266,7 +327,7 @@ def status(*, json: bool) -> None:
         "copies",
         "connections",
     ]
-    print_result(table([head, *rows], left=range(1, 5)))
+    print_result(table([head, *rows], left=range(1, 6)))
 
 
 def detach(*, processes: Sequence[int], everything: bool) -> None:

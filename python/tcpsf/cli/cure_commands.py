@@ -80,18 +80,26 @@ def cure() -> None:
     """Change how the kernel sends for a running server.
 
     The server is not changed and not restarted: BPF programs apply the remedy below it. It ends with
-    the command. The commands need root, or the capabilities CAP_BPF and CAP_NET_ADMIN.
+    the command. The commands need root, or the capabilities CAP_BPF and CAP_NET_ADMIN. Without them,
+    run --preload starts a server with a library.
     """
 
 
 @cure.command(context_settings={"allow_interspersed_args": False})
 @click.argument("command", nargs=-1, required=True, metavar="-- COMMAND...")
 @_policy
+@click.option(
+    "--preload",
+    is_flag=True,
+    help="Apply the remedy by a library that COMMAND loads, without privileges: tail(n=N), "
+    "tiny-tail, fs(n=N, min=N) and rto-min(ms=N).",
+)
 @_selection
 def run(**arguments: Any) -> None:
     """Run a command with a remedy for all its connections.
 
-    The exit status is that of COMMAND. Programs that COMMAND starts have the remedy, too.
+    The exit status is that of COMMAND. Programs that COMMAND starts have the remedy, too. With
+    --preload, programs must be dynamically linked.
 
     For example: tcpsf cure run --policy dup-tail -- nginx -g 'daemon off;'
     """

@@ -16,7 +16,7 @@ from tcpsf import _core
 from tcpsf.cli.cure import SLICE_S, CureSession, running_target, session
 from tcpsf.cli.output import print_message, print_result
 from tcpsf.cli.signals import handling
-from tcpsf.cure import CurePolicy, CureTarget
+from tcpsf.cure import Attachment, CurePolicy, CureTarget
 from tcpsf.cure.candidates import USUAL, advised
 from tcpsf.cure.trial import CureTrial, TrialGroup, TrialResult, TrialVerdict
 from tcpsf.errors import TcpsfError
@@ -115,7 +115,7 @@ def _trying(
 class _Trial:
     """A trial that is running."""
 
-    def __init__(self, current: CureSession, transfers: CureTrial) -> None:
+    def __init__(self, current: CureSession[Attachment], transfers: CureTrial) -> None:
         if current.attachment.trial is None:
             message = "the policy is attached without a trial"
             raise RuntimeError(message)
