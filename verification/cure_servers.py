@@ -3,7 +3,8 @@
 Each server serves files over the loopback device, with `tcpsf cure run` and without. Every file must
 arrive as it is, over one connection and over connections of its own, and `wrk` must count no error. The
 go server is a static binary, and nginx sends by `sendfile`. The runs with and without a remedy
-alternate, and the ratio of their speeds is printed.
+alternate, and the ratio of their speeds is printed. With `--preload`, the writes that were cut are
+counted; the static binary must be refused.
 
     python verification/cure_servers.py [--seconds 4] [--rounds 3] [--servers nginx,go]
 
@@ -28,7 +29,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -38,7 +39,18 @@ from _served_programs import PORT, SERVERS
 
 from tcpsf.live.network import die_with_parent, enter, turn_loopback_on
 
-POLICIES: Final = (None, "dup-tail", "tail(n=4)", "tiny-tail+rto-min(ms=50)")
+PLAIN: Final = "without a remedy"
+REMEDIES: Final[Mapping[str, Sequence[str]]] = {
+    PLAIN: (),
+    "dup-tail": ("--device", "lo", "--policy", "dup-tail"),
+    "tail(n=4)": ("--policy", "tail(n=4)"),
+    "tiny-tail+rto-min(ms=50)": ("--policy", "tiny-tail+rto-min(ms=50)"),
+    "--preload tail(n=4)": ("--preload", "--policy", "tail(n=4)"),
+    "--preload tiny-tail+rto-min(ms=50)": ("--preload", "--policy", "tiny-tail+rto-min(ms=50)"),
+}
+"""Options of `tcpsf cure run` by the name of the remedy."""
+STATIC: Final = ("go",)
+"""Servers that do not load a library."""
 FILES: Final = 40
 LARGEST: Final = 300_000
 LOADED: Final = "1200"
@@ -62,19 +74,23 @@ def write_files(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def served(command: list[str], policy: str | None) -> Iterator[None]:
-    """Run a server, with a remedy or without, until the block ends."""
-    if policy is not None:
-        cure = [sys.executable, "-m", "tcpsf", "cure", "run", "-q", "--device", "lo"]
-        command = [*cure, "--policy", policy, "--", *command]
+def served(command: list[str], remedy: Sequence[str], cuts: list[int]) -> Iterator[None]:
+    """Run a server, with a remedy or without, until the block ends. ``cuts`` gets a number of writes."""
+    if remedy:
+        cure = [sys.executable, "-m", "tcpsf", "cure", "run", "-q", "--json", *remedy]
+        command = [*cure, "--", *command]
     quiet = subprocess.DEVNULL
-    process = subprocess.Popen(command, stdout=quiet, stderr=quiet, preexec_fn=die_with_parent)
-    try:
-        until_open(process)
-        yield
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(60)
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(command, stdout=output, stderr=quiet, preexec_fn=die_with_parent)
+        try:
+            until_open(process)
+            yield
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+        output.seek(0)
+        found = re.search(rb'"event": "summary".*"cut_writes": (\d+)', output.read())
+        cuts.append(int(found[1]) if found else 0)
 
 
 def until_open(process: subprocess.Popen[bytes]) -> None:
@@ -128,27 +144,47 @@ def compare(verdicts: Verdicts, name: str, options: argparse.Namespace) -> None:
         digests = write_files(folder / "files")
         command = SERVERS[name](folder)
         largest = 15_000 if name == "haproxy" else LARGEST
-        speeds: dict[str | None, list[float]] = {policy: [] for policy in POLICIES}
-        wrong: dict[str | None, list[str]] = {policy: [] for policy in POLICIES}
-        errors = dict.fromkeys(POLICIES, 0)
+        remedies = {
+            each: words
+            for each, words in REMEDIES.items()
+            if name not in STATIC or "--preload" not in words
+        }
+        if name in STATIC:
+            refuses(verdicts, name, command)
+        speeds: dict[str, list[float]] = {each: [] for each in remedies}
+        wrong: dict[str, list[str]] = {each: [] for each in remedies}
+        cuts: dict[str, list[int]] = {each: [] for each in remedies}
+        errors = dict.fromkeys(remedies, 0)
         for round_number in range(options.rounds):
-            for policy in POLICIES:
-                with served(command, policy):
+            for each, words in remedies.items():
+                with served(command, words, cuts[each]):
                     if round_number == 0:
-                        wrong[policy] = wrong_files(digests, largest=largest)
+                        wrong[each] = wrong_files(digests, largest=largest)
                     speed, failed = load(options.seconds)
-                speeds[policy].append(speed)
-                errors[policy] += failed
-    plain = statistics.median(speeds[None])
-    print(f"{name}: {plain:.0f} requests/s, {errors[None]} errors without a remedy", flush=True)
-    for policy in POLICIES[1:]:
-        ratios = [one / other for one, other in zip(speeds[policy], speeds[None], strict=True)]
+                speeds[each].append(speed)
+                errors[each] += failed
+    plain = statistics.median(speeds[PLAIN])
+    print(f"{name}: {plain:.0f} requests/s, {errors[PLAIN]} errors without a remedy", flush=True)
+    for each in list(speeds)[1:]:
+        ratios = [one / other for one, other in zip(speeds[each], speeds[PLAIN], strict=True)]
         verdicts.report(
-            f"{name}, {policy}: {len(wrong[policy])} files differ, {errors[policy]} errors, "
-            f"{statistics.median(ratios):.2f} times the requests/s ({min(ratios):.2f} to "
-            f"{max(ratios):.2f})",
-            holds=not wrong[policy] and errors[policy] <= errors[None],
+            f"{name}, {each}: {len(wrong[each])} files differ, {errors[each]} errors, "
+            f"{sum(cuts[each])} writes cut, {statistics.median(ratios):.2f} times the requests/s "
+            f"({min(ratios):.2f} to {max(ratios):.2f})",
+            holds=not wrong[each]
+            and errors[each] <= errors[PLAIN]
+            and (each == "dup-tail" or min(cuts[each]) > 0),
         )
+
+
+def refuses(verdicts: Verdicts, name: str, command: list[str]) -> None:
+    """Check that a static server is not started with a library."""
+    cure = [sys.executable, "-m", "tcpsf", "cure", "run", "--preload", "--policy", "tail", "--"]
+    done = subprocess.run([*cure, *command], capture_output=True, text=True, check=False)
+    verdicts.report(
+        f"{name}, --preload: {done.stderr.splitlines()[0]}",
+        holds=done.returncode == 2 and "static program" in done.stderr,
+    )
 
 
 def work(verdicts: Verdicts) -> None:
