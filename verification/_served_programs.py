@@ -1,6 +1,6 @@
-"""Commands of servers for `cure_servers`, each with files of its own under a folder.
+"""Servers for `cure_servers` and `cure_crowd`, each with files of its own under a folder.
 
-Each server listens at a port of the loopback device and serves the folder `files`.
+Each server listens at a port of the loopback device and serves the folder `files`; redis stores values.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -15,16 +16,17 @@ PORT: Final = 8080
 
 NGINX: Final = """
 worker_processes 2;
+worker_rlimit_nofile 20000;
 daemon off;
 pid {folder}/nginx.pid;
 error_log stderr crit;
-events {{ worker_connections 4096; }}
+events {{ worker_connections 16384; }}
 http {{
     access_log off;
     sendfile on;
     client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
     uwsgi_temp_path {folder}; scgi_temp_path {folder};
-    server {{ listen 127.0.0.1:{port}; root {folder}/files; }}
+    server {{ listen 127.0.0.1:{port}{tls} backlog=16384; root {folder}/files; {keys} }}
 }}
 """
 
@@ -108,18 +110,39 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 class Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = daemon_threads = True
     request_queue_size = 1024
+    def __init__(self, *arguments):
+        super().__init__(*arguments, bind_and_activate=False)
+        if {mptcp}:
+            self.socket = socketserver.socket.socket(proto=socketserver.socket.IPPROTO_MPTCP)
+        self.server_bind()
+        self.server_activate()
 Server(("127.0.0.1", {port}), functools.partial(Handler, directory="{folder}/files")).serve_forever()
 """
 
 
-def _written(folder: Path, name: str, text: str) -> Path:
+def _written(folder: Path, name: str, text: str, **values: object) -> Path:
     file = folder / name
-    file.write_text(text.format(folder=folder, port=PORT), encoding="utf-8")
+    file.write_text(text.format(folder=folder, port=PORT, **values), encoding="utf-8")
     return file
 
 
 def _nginx(folder: Path) -> list[str]:
-    return ["nginx", "-p", str(folder), "-c", str(_written(folder, "nginx.conf", NGINX))]
+    settings = _written(folder, "nginx.conf", NGINX, tls="", keys="")
+    return ["nginx", "-p", str(folder), "-c", str(settings)]
+
+
+def _nginx_with_tls(folder: Path) -> list[str]:
+    request = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"]
+    made = ["-keyout", str(folder / "key"), "-out", str(folder / "certificate")]
+    subprocess.run([*request, *made], check=True, capture_output=True)  # noqa: S603
+    keys = f"ssl_certificate {folder}/certificate; ssl_certificate_key {folder}/key;"
+    settings = _written(folder, "nginx.conf", NGINX, tls=" ssl", keys=keys)
+    return ["nginx", "-p", str(folder), "-c", str(settings)]
+
+
+def _redis(folder: Path) -> list[str]:
+    words = ["--port", str(PORT), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
+    return ["redis-server", *words]
 
 
 def _apache(folder: Path) -> list[str]:
@@ -155,16 +178,38 @@ def _go(folder: Path) -> list[str]:
 
 
 def _python(folder: Path) -> list[str]:
-    return ["python3", str(_written(folder, "server.py", PYTHON))]
+    return ["python3", str(_written(folder, "server.py", PYTHON, mptcp=False))]
 
 
-SERVERS: Final[Mapping[str, Callable[[Path], list[str]]]] = {
-    "nginx": _nginx,
-    "apache2": _apache,
-    "haproxy": _haproxy,
-    "node": _node,
-    "java": _java,
-    "go": _go,
-    "python3": _python,
+def _python_with_mptcp(folder: Path) -> list[str]:
+    return ["python3", str(_written(folder, "server.py", PYTHON, mptcp=True))]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A server."""
+
+    program: str
+    """Name of the program that must be installed."""
+    command: Callable[[Path], list[str]]
+    """Function that writes the files of the server to a folder, and returns the command."""
+    scheme: str = "http"
+    """``http``, ``https`` or ``redis``."""
+    largest: int = 300_000
+    """Largest response in bytes."""
+    is_static: bool = False
+
+
+SERVERS: Final[Mapping[str, Served]] = {
+    "nginx": Served("nginx", _nginx),
+    "nginx-tls": Served("nginx", _nginx_with_tls, scheme="https"),
+    "apache2": Served("apache2", _apache),
+    "haproxy": Served("haproxy", _haproxy, largest=15_000),
+    "redis": Served("redis-server", _redis, scheme="redis"),
+    "node": Served("node", _node),
+    "java": Served("java", _java),
+    "go": Served("go", _go, is_static=True),
+    "python": Served("python3", _python),
+    "python-mptcp": Served("python3", _python_with_mptcp),
 }
-"""By the name of the program that must be installed: a function that returns the command."""
+"""The servers by name."""

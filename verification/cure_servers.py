@@ -2,7 +2,8 @@
 
 Each server serves files over the loopback device, with `tcpsf cure run` and without. Every file must
 arrive as it is, over one connection and over connections of its own, and `wrk` must count no error. The
-go server is a static binary, and nginx sends by `sendfile`. The runs with and without a remedy
+go server is a static binary, and nginx sends by `sendfile` except with TLS. redis stores and returns
+values, under `redis-benchmark`. The runs with and without a remedy
 alternate, and the ratio of their speeds is printed. With `--preload`, the writes that were cut are
 counted; the static binary must be refused.
 
@@ -17,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import http.client
 import os
 import random
 import re
@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Final
 
 from _live import CannotRunError, Verdicts, main
+from _served_loads import load, wrong_files
 from _served_programs import PORT, SERVERS
 
 from tcpsf.live.network import die_with_parent, enter, turn_loopback_on
@@ -49,12 +50,8 @@ REMEDIES: Final[Mapping[str, Sequence[str]]] = {
     "--preload tiny-tail+rto-min(ms=50)": ("--preload", "--policy", "tiny-tail+rto-min(ms=50)"),
 }
 """Options of `tcpsf cure run` by the name of the remedy."""
-STATIC: Final = ("go",)
-"""Servers that do not load a library."""
 FILES: Final = 40
 LARGEST: Final = 300_000
-LOADED: Final = "1200"
-"""Name of the file of 1200 bytes that `wrk` requests."""
 START_S: Final = 20.0
 
 
@@ -74,7 +71,7 @@ def write_files(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def served(command: list[str], remedy: Sequence[str], cuts: list[int]) -> Iterator[None]:
+def running(command: list[str], remedy: Sequence[str], cuts: list[int]) -> Iterator[None]:
     """Run a server, with a remedy or without, until the block ends. ``cuts`` gets a number of writes."""
     if remedy:
         cure = [sys.executable, "-m", "tcpsf", "cure", "run", "-q", "--json", *remedy]
@@ -107,49 +104,20 @@ def until_open(process: subprocess.Popen[bytes]) -> None:
     raise RuntimeError(message)
 
 
-def wrong_files(digests: dict[str, str], *, largest: int) -> list[str]:
-    """Fetch all files over one connection and over one each; return those with other data."""
-    wrong = []
-    for reuse in (True, False):
-        connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=30)
-        for name, digest in digests.items():
-            if int(name) > largest:
-                continue
-            if not reuse:
-                connection.close()
-            connection.request("GET", f"/{name}")
-            if hashlib.sha256(connection.getresponse().read()).hexdigest() != digest:
-                wrong.append(name)
-        connection.close()
-    return wrong
-
-
-def load(seconds: int) -> tuple[float, int]:
-    """Run `wrk`; return requests per second and the number of errors."""
-    command = ["wrk", "-t1", "-c50", f"-d{seconds}s", f"http://127.0.0.1:{PORT}/{LOADED}"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    (speed,) = re.findall(r"Requests/sec:\s*([\d.]+)", done.stdout)
-    errors = [
-        int(each) for each in re.findall(r"(?:connect|read|write|timeout) (\d+)", done.stdout)
-    ]
-    errors += [int(each) for each in re.findall(r"Non-2xx or 3xx responses: (\d+)", done.stdout)]
-    return float(speed), sum(errors)
-
-
 def compare(verdicts: Verdicts, name: str, options: argparse.Namespace) -> None:
     """Compare a server with each remedy to the same server without."""
     with tempfile.TemporaryDirectory(prefix="tcpsf-servers-") as place:
         folder = Path(place)
         folder.chmod(0o755)  # some servers run as another user
         digests = write_files(folder / "files")
-        command = SERVERS[name](folder)
-        largest = 15_000 if name == "haproxy" else LARGEST
+        served = SERVERS[name]
+        command = served.command(folder)
         remedies = {
             each: words
             for each, words in REMEDIES.items()
-            if name not in STATIC or "--preload" not in words
+            if not (served.is_static and "--preload" in words)
         }
-        if name in STATIC:
+        if served.is_static:
             refuses(verdicts, name, command)
         speeds: dict[str, list[float]] = {each: [] for each in remedies}
         wrong: dict[str, list[str]] = {each: [] for each in remedies}
@@ -157,10 +125,10 @@ def compare(verdicts: Verdicts, name: str, options: argparse.Namespace) -> None:
         errors = dict.fromkeys(remedies, 0)
         for round_number in range(options.rounds):
             for each, words in remedies.items():
-                with served(command, words, cuts[each]):
+                with running(command, words, cuts[each]):
                     if round_number == 0:
-                        wrong[each] = wrong_files(digests, largest=largest)
-                    speed, failed = load(options.seconds)
+                        wrong[each] = wrong_files(served, folder / "files", digests)
+                    speed, failed = load(served, options.seconds)
                 speeds[each].append(speed)
                 errors[each] += failed
     plain = statistics.median(speeds[PLAIN])
@@ -200,7 +168,7 @@ def work(verdicts: Verdicts) -> None:
     enter()
     turn_loopback_on()
     for name in options.servers.split(","):
-        if shutil.which(name) is None:
+        if shutil.which(SERVERS[name].program) is None:
             print(f"{name} is not installed", flush=True)
         else:
             compare(verdicts, name, options)

@@ -1,0 +1,187 @@
+"""The page of `cure_map`: effect of each remedy on the kernel, choice, and the simulator beside it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+NONE: Final = "none"
+WORTHWHILE: Final = 0.05
+"""Smallest decrease of a percentile for which a remedy is chosen."""
+CLOSE: Final = 0.10
+"""Largest difference of the simulator from a measured percentile that is close."""
+
+HEAD: Final = """\
+# Remedies for a Linux server, measured
+
+`verification/cure_map.py` writes this page. A server of the kernel's TCP answers requests over
+[`tcpsf link`](link.md), without a remedy and with [`tcpsf cure run`](../guides/cure.md). Each request
+has a connection of its own. Requests are sent at the same times, and the random numbers of the losses
+are the same. [Remedies for a Linux server](remedies.md) has more remedies and paths, simulated.
+
+A change is that of the 99th percentile, in percent of the value without a remedy. It is **bold** if the
+95 % intervals of the two values do not overlap. The column *choice* has the remedy with the largest
+such decrease, if it is at least 5 %, and otherwise `none`.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """Losses on a path."""
+
+    title: str
+    text: str
+    cells: Sequence[Mapping[str, Any]]
+    """Cells as `tcpsf lab --json` prints them."""
+
+
+def page(situations: Sequence[Situation], remedies: Sequence[str]) -> str:
+    """Write the page."""
+    lines = [HEAD, f"Kernel: Linux {os.uname().release.partition('-')[0]}.", ""]
+    for one in situations:
+        lines += [f"## {one.title}", "", one.text, "", *_table(one, remedies), ""]
+    every = [cell for one in situations for cell in one.cells]
+    return "\n".join([*lines, *_costs(every, remedies), *_simulator(every)]) + "\n"
+
+
+def _groups(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Mapping[str, Any]]]:
+    """Return the cells of each path and size, by remedy."""
+    found: dict[tuple[Any, ...], dict[str, Mapping[str, Any]]] = {}
+    for cell in cells:
+        found.setdefault(_place(cell), {})[cell["remedy"]] = cell
+    return list(found.values())
+
+
+def _place(cell: Mapping[str, Any]) -> tuple[Any, ...]:
+    return cell["loss"], cell["rate"], cell["queue"], cell["rtt_s"], cell["bytes"]
+
+
+def _table(situation: Situation, remedies: Sequence[str]) -> list[str]:
+    lines = [
+        f"| response, RTT | none | {' | '.join(f'`{one}`' for one in remedies)} | choice |",
+        "| --- |" + " ---: |" * (len(remedies) + 2),
+    ]
+    for group in _groups(situation.cells):
+        plain = group[NONE]
+        size, rtt_s = plain["bytes"], plain["rtt_s"]
+        changes = [_change(plain, group.get(remedy)) for remedy in remedies]
+        cells = " | ".join([_value(plain), *changes, f"`{_choice(group, remedies)}`"])
+        lines.append(f"| {size} B, {1e3 * rtt_s:.0f} ms | {cells} |")
+    return lines
+
+
+def _value(cell: Mapping[str, Any]) -> str:
+    found = cell["measured_s"]["p99"]
+    low, high = found["interval"]
+    value = f"{1e3 * found['value']:.0f}"
+    ends = f"{1e3 * low:.0f}", f"{1e3 * high:.0f}"
+    return f"{value} ms" if ends[0] == ends[1] else f"{value} ({ends[0]} to {ends[1]}) ms"
+
+
+def _change(plain: Mapping[str, Any], cell: Mapping[str, Any] | None) -> str:
+    if cell is None:
+        return ""
+    relative = _relative(plain, cell)
+    sign = "−" if relative < 0 else "+"
+    written = f"{sign}{abs(100 * relative):.0f} %"
+    return f"**{written}**" if _differ(plain, cell) else written
+
+
+def _relative(plain: Mapping[str, Any], cell: Mapping[str, Any]) -> float:
+    before, after = (each["measured_s"]["p99"]["value"] for each in (plain, cell))
+    return float(after / before - 1.0)
+
+
+def _differ(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether the intervals of two 99th percentiles do not overlap."""
+    (low, high), (least, most) = (each["measured_s"]["p99"]["interval"] for each in (one, other))
+    return bool(high < least or most < low)
+
+
+def choices(cells: Sequence[Mapping[str, Any]], remedies: Sequence[str]) -> list[str]:
+    """Return the choice on each path."""
+    return [_choice(group, remedies) for group in _groups(cells)]
+
+
+def _choice(group: Mapping[str, Mapping[str, Any]], remedies: Sequence[str]) -> str:
+    plain = group[NONE]
+    gains = {
+        remedy: _relative(plain, group[remedy])
+        for remedy in remedies
+        if remedy in group and _differ(plain, group[remedy])
+    }
+    best = min(gains, key=lambda remedy: gains[remedy], default=NONE)
+    return best if gains.get(best, 0.0) <= -WORTHWHILE else NONE
+
+
+def _costs(cells: Sequence[Mapping[str, Any]], remedies: Sequence[str]) -> list[str]:
+    """Return a table of the packets and bytes that a remedy adds."""
+    lines = [
+        "## Cost",
+        "",
+        (
+            "Packets towards the client per request that a remedy adds, and the bytes of these packets in "
+            "percent of those without a remedy. They are means over the paths of this page."
+        ),
+        "",
+        f"| response | {' | '.join(f'`{one}`' for one in remedies)} |",
+        "| --- |" + " ---: |" * len(remedies),
+    ]
+    groups = _groups(cells)
+    for size in sorted({group[NONE]["bytes"] for group in groups}):
+        chosen = [group for group in groups if group[NONE]["bytes"] == size]
+        row = [_added(chosen, remedy) for remedy in remedies]
+        lines.append(f"| {size} B | {' | '.join(row)} |")
+    return [*lines, ""]
+
+
+def _added(groups: Sequence[Mapping[str, Mapping[str, Any]]], remedy: str) -> str:
+    pairs = [(group[NONE], group[remedy]) for group in groups if remedy in group]
+    if not pairs:
+        return ""
+
+    def mean(key: str) -> tuple[float, float]:
+        before = sum(plain[key] for plain, _ in pairs) / len(pairs)
+        return sum(cell[key] for _, cell in pairs) / len(pairs) - before, before
+
+    packets, _ = mean("packets_per_request")
+    size, before = mean("bytes_per_request")
+    return f"{packets:+.1f}, {100 * size / before:+.0f} %".replace("-", "−")
+
+
+def agrees(cell: Mapping[str, Any]) -> bool:
+    """Return whether the simulator's 99th percentile is in the measured interval or close."""
+    measured, predicted = cell["measured_s"]["p99"], cell["predicted_s"]["p99"]
+    low, high = measured["interval"]
+    return bool(low <= predicted <= high or abs(predicted / measured["value"] - 1.0) <= CLOSE)
+
+
+def _simulator(cells: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the agreement with the simulator, and the cells without it."""
+    others = [cell for cell in cells if not agrees(cell)]
+    lines = [
+        "## The simulator",
+        "",
+        (
+            f"Each cell is also simulated. The simulated 99th percentile is in the interval of the measured "
+            f"one, or differs by at most 10 %, in {len(cells) - len(others)} of {len(cells)} cells."
+        ),
+    ]
+    if not others:
+        return lines
+    lines += [
+        "The others are:",
+        "",
+        "| losses | response, RTT | remedy | measured p99 | simulated p99 | emulator late (p99) |",
+        "| --- | --- | --- | ---: | ---: | ---: |",
+    ]
+    for cell in others:
+        queue = f"{cell['rate']}, {cell['queue']}" if cell["rate"] else cell["loss"]
+        lines.append(
+            f"| {queue} | {cell['bytes']} B, {1e3 * cell['rtt_s']:.0f} ms | `{cell['remedy']}` "
+            f"| {_value(cell)} | {1e3 * cell['predicted_s']['p99']:.0f} ms "
+            f"| {1e3 * cell['late_s']:.1f} ms |"
+        )
+    return lines

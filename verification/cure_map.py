@@ -1,0 +1,184 @@
+"""Measure remedies for the kernel's TCP by loss, size and round-trip time, and write a page of the results.
+
+    python verification/cure_map.py [--requests 2000] [--results FILE] [--page PAGE.md]
+
+Each cell is measured by `tcpsf.lab`, and simulated. The simulator must agree with the kernel on the 99th
+percentile in most cells (within the interval, or within 10 %), the duplicate must be chosen against
+independent losses of short responses, and nothing where a full queue drops packets. An interrupted run
+continues with the cells in FILE. It needs root, TUN and BPF, and exits with 77 without them.
+"""
+
+# ruff: noqa: T201 (this module prints verdicts)
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import _cure_map_page
+from _live import CannotRunError, Verdicts, main
+
+from tcpsf.cure import CurePolicy
+from tcpsf.lab import LabCell, LabLoss, LabPath, LabServer, measure, predict
+from tcpsf.live.network import enter
+from tcpsf.report.lab_page import LabResult, as_data
+
+PAGE: Final = Path("docs/reference/measured-remedies.md")
+RESULTS: Final = Path("out/cure-map.jsonl")
+REMEDIES: Final = (
+    "dup-tail",
+    "tail(n=4)",
+    "tiny-tail",
+    "fs(n=40, min=11)",
+    "rto-min(ms=20)",
+)
+RATE: Final = 200.0
+"""Requests per second on paths without a full queue."""
+LOAD: Final = 0.9
+"""Share of the capacity that the responses take on a path with a full queue."""
+OVERHEAD: Final = 400
+"""Bytes of a response's headers, of its handshake and of its acknowledgments, about."""
+SHARE: Final = 0.9
+"""Least share of the cells in which the simulator agrees."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Losses on a path, with its round-trip times and the sizes of the responses."""
+
+    title: str
+    text: str
+    loss: LabLoss
+    rtts_s: Sequence[float] = (0.02, 0.1)
+    sizes: Sequence[int] = (200, 1200, 14_000, 60_000)
+    bits_per_s: float | None = None
+    queue: str | None = None
+
+    def paths(self) -> Iterator[tuple[LabPath, int]]:
+        """Yield the paths with the sizes."""
+        rate = None if self.bits_per_s is None else f"{self.bits_per_s / 1e6:g}Mb/s"
+        for size, rtt_s in itertools.product(self.sizes, self.rtts_s):
+            yield LabPath(loss=self.loss, rtt_s=rtt_s, rate=rate, queue=self.queue), size
+
+    def requests_per_s(self, size: int) -> float:
+        """Rate of the requests."""
+        if self.bits_per_s is None:
+            return RATE
+        return min(RATE, LOAD * self.bits_per_s / 8 / (size + OVERHEAD))
+
+
+CASES: Final = (
+    Case(
+        "Independent losses",
+        "2 % of the packets towards the client are lost, whatever their size.",
+        LabLoss("packet", 0.02),
+    ),
+    Case(
+        "Bursts",
+        "2 % of the packets are lost, in runs of 3 on average.",
+        LabLoss("burst", 0.02, 3.0),
+    ),
+    Case(
+        "Losses by size",
+        "A packet is lost with a probability in proportion to its size: 2 % for 1250 bytes.",
+        LabLoss("byte", 0.000_016),
+    ),
+    Case(
+        "A full queue",
+        "A link of 2 Mb/s with a queue of 15 kB, which responses fill to 90 % on average. No packet is "
+        "lost elsewhere.",
+        LabLoss("none"),
+        rtts_s=(0.04,),
+        sizes=(1200, 14_000),
+        bits_per_s=2e6,
+        queue="15kB",
+    ),
+    Case("No losses", "No packet is lost.", LabLoss("none"), rtts_s=(0.04,), sizes=(1200, 14_000)),
+)
+
+
+def kept(file: Path) -> dict[str, Mapping[str, Any]]:
+    """Return the cells of an earlier run by their key. A line that is not complete does not count."""
+    found = {}
+    if file.exists():
+        for line in file.read_text(encoding="utf-8").splitlines():
+            try:
+                data = json.loads(line)
+            except ValueError:
+                continue
+            found[data["key"]] = data
+    return found
+
+
+def cells(case: Case, options: argparse.Namespace) -> Iterator[Mapping[str, Any]]:
+    """Measure and simulate the cells of a case, or take them from an earlier run."""
+    known = kept(options.results)
+    policies = [None, *map(CurePolicy.parse, REMEDIES)]
+    for (path, size), policy in itertools.product(case.paths(), policies):
+        cell = LabCell(path=path, size=size, policy=policy)
+        rate = case.requests_per_s(size)
+        requests = options.requests if rate == RATE else max(500, options.requests // 2)
+        key = f"{path.options()} {size} {cell.remedy} {requests} {rate:.6g}"
+        if key not in known:
+            server = LabServer(requests=requests, rate=rate)
+            measured = measure(cell, server, seed=1)
+            predicted = predict(cell, rate=rate, seed=1)
+            data = as_data(LabResult(cell=cell, measured=measured, predicted=predicted))
+            options.results.parent.mkdir(parents=True, exist_ok=True)
+            with options.results.open("a", encoding="utf-8") as out:
+                out.write(json.dumps({"key": key} | data) + "\n")
+            known[key] = data
+            value = data["measured_s"]["p99"]["value"]
+            print(f"{case.title}, {size} B, {cell.remedy}: p99 {1e3 * value:.0f} ms", flush=True)
+        yield known[key]
+
+
+def judge(verdicts: Verdicts, found: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    """Report what must hold."""
+    every = [cell for some in found.values() for cell in some]
+    agreed = sum(map(_cure_map_page.agrees, every))
+    verdicts.report(
+        f"the simulator agrees on the 99th percentile in {agreed} of {len(every)} cells",
+        holds=agreed >= SHARE * len(every),
+    )
+    for title, wanted in (
+        ("Independent losses", "dup-tail"),
+        ("A full queue", "none"),
+        ("No losses", "none"),
+    ):
+        some = [cell for cell in found[title] if cell["bytes"] == 1200]
+        choices = _cure_map_page.choices(some, REMEDIES)
+        verdicts.report(f"{title}, 1200 B: {', '.join(choices)}", holds=set(choices) == {wanted})
+    failed = sum(cell["failed"] for cell in every)
+    verdicts.report(f"{failed} requests without a response", holds=failed == 0)
+
+
+def work(verdicts: Verdicts) -> None:
+    """Measure all cells, write the page, and judge."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--requests", type=int, default=2000)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--page", type=Path, default=PAGE)
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        message = "it needs root"
+        raise CannotRunError(message)
+    enter()
+    found = {case.title: list(cells(case, options)) for case in CASES}
+    situations = [
+        _cure_map_page.Situation(title=case.title, text=case.text, cells=found[case.title])
+        for case in CASES
+    ]
+    options.page.write_text(_cure_map_page.page(situations, REMEDIES), encoding="utf-8")
+    judge(verdicts, found)
+
+
+if __name__ == "__main__":
+    sys.exit(main(work))
