@@ -287,6 +287,10 @@ impl Simulation {
         }
     }
 
+    /// Handles the next timer.
+    // Out of line: most events are packets. Inlined, timers and starts of flows take registers from
+    // the loop, which costs 0.9 % of all instructions.
+    #[inline(never)]
     fn fire(&mut self) {
         let Some(timer) = self.context.shared.timers.pop() else { return };
         prefetch::before_timer(&self.flows, &self.context.shared.timers);
