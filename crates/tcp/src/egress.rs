@@ -25,6 +25,22 @@ struct NextSegment {
 impl Connection {
     /// Returns the next segment to send; `None` if there is none at present.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        if self.special || self.owes_reset() || !self.state.is_synchronized() {
+            return self.poll_transmit_by_all_rules(now);
+        }
+        let next = if self.rcv.owes_duplicate() { None } else { self.next_segment::<false>(now) };
+        match next {
+            Some(next) => Some(self.data::<false>(now, next)),
+            None if self.rcv.ack_is_due() => Some(self.pure_ack(now)),
+            None => None,
+        }
+    }
+
+    /// Variant of [`poll_transmit`](Self::poll_transmit) for all states, with the rules that few
+    /// connections have. The functions below have these rules only with `SPECIAL`.
+    // Out of line: in one function, the tests cost 2.7 % of all instructions of the others.
+    #[inline(never)]
+    fn poll_transmit_by_all_rules(&mut self, now: Instant) -> Option<Segment> {
         // A test before the take avoids a write at every call.
         if self.owes_reset() {
             return self.take_reset(now);
@@ -38,32 +54,28 @@ impl Connection {
             }
             _ => {}
         }
-        if self.special {
-            if self.has_copies()
-                && let Some(copy) = self.take_copy(now)
-            {
-                return Some(copy);
-            }
-            if self.takes_window_probe() {
-                return Some(self.window_probe(now));
-            }
+        if self.has_copies()
+            && let Some(copy) = self.take_copy(now)
+        {
+            return Some(copy);
         }
-        let next = if self.rcv.owes_duplicate() { None } else { self.next_segment(now) };
+        if self.takes_window_probe() {
+            return Some(self.window_probe(now));
+        }
+        let next = if self.rcv.owes_duplicate() { None } else { self.next_segment::<true>(now) };
         let mut segment = match next {
-            Some(next) => self.data(now, next),
+            Some(next) => self.data::<true>(now, next),
             None if self.rcv.ack_is_due() => self.pure_ack(now),
             None => return None,
         };
-        if self.special {
-            if self.negotiated.santa_cruz_negotiated() {
-                self.write_santa_cruz_option(next.map(|next| next.seq));
-                if let Some(option) = self.rcv.santa_cruz_option() {
-                    segment.options.reports = *option;
-                }
+        if self.negotiated.santa_cruz_negotiated() {
+            self.write_santa_cruz_option(next.map(|next| next.seq));
+            if let Some(option) = self.rcv.santa_cruz_option() {
+                segment.options.reports = *option;
             }
-            if self.has_copies() && next.is_some_and(|next| next.new) {
-                self.copy_end_of_write(segment, now);
-            }
+        }
+        if self.has_copies() && next.is_some_and(|next| next.new) {
+            self.copy_end_of_write(segment, now);
         }
         Some(segment)
     }
@@ -116,7 +128,7 @@ impl Connection {
         segment
     }
 
-    fn data(&mut self, now: Instant, next: NextSegment) -> Segment {
+    fn data<const SPECIAL: bool>(&mut self, now: Instant, next: NextSegment) -> Segment {
         let end = next.seq + next.len;
         let fin = end.after(self.snd.data_end);
         let payload_len = next.len - u32::from(fin);
@@ -127,7 +139,7 @@ impl Connection {
         // A sender that counts packets sets it at the end of each write and of each group of new
         // segments, as Linux does.
         let push = payload_len > 0
-            && match self.snd.special.packets() {
+            && match self.snd.special.packets().filter(|_| SPECIAL) {
                 Some(packets) => {
                     next.new && packets.ends_group() || packets.pushes_at(next.seq + payload_len)
                 }
@@ -176,11 +188,11 @@ impl Connection {
     }
 
     /// Selects the next segment with sequence numbers, and records that it is sent.
-    fn next_segment(&mut self, now: Instant) -> Option<NextSegment> {
+    fn next_segment<const SPECIAL: bool>(&mut self, now: Instant) -> Option<NextSegment> {
         if !self.state.can_send() {
             return None;
         }
-        if self.special && self.snd.special.packets().is_some() {
+        if SPECIAL && self.snd.special.packets().is_some() {
             return self.next_packet(now);
         }
         if self.snd.repair.in_recovery
@@ -194,7 +206,7 @@ impl Connection {
         }
         let fresh = if is_drained {
             None
-        } else if self.snd.cuts_tails() {
+        } else if SPECIAL && self.snd.cuts_tails() {
             self.next_new_segment_of_tail(now)
         } else {
             self.next_new_segment::<false>(now)
