@@ -315,7 +315,7 @@ impl Connection {
         let left = self.snd.data_end.distance_from(self.snd.nxt);
         let tail = if TAIL && left > 0 { self.snd.next_of_tail(left, u32::MAX) } else { None };
         let snd = &self.snd;
-        let view = snd.view();
+        let view = snd.view_in_bytes();
         let mss_c = snd.mss_c_at(&view);
         let flight = view.flight;
         let probe = snd.probe && flight == 0;

@@ -149,7 +149,11 @@ impl Connection {
 
     fn acknowledge(&mut self, segment: &Segment, ack: SeqNum, now: Instant, ece: bool) {
         let stamped = self.timestamp_rtt(segment, now);
-        let taken = self.snd.acknowledged(ack, now, stamped, ece, &self.config);
+        let taken = if self.special {
+            self.snd.acknowledged::<true>(ack, now, stamped, ece, &self.config)
+        } else {
+            self.snd.acknowledged::<false>(ack, now, stamped, ece, &self.config)
+        };
         if self.snd.flight() == 0 && !self.snd.ecn.is_blocked_until_rto() {
             // RFC 6298 §5.2.
             self.timers.retransmit = Instant::NEVER;

@@ -1,7 +1,7 @@
 //! Acknowledgment of new data: advance of SND.UNA, measurements, and growth of the window.
 
 use policy::loss::{LossDetector, Lost};
-use policy::{AckSample, CongestionController, Segmenter, SendView};
+use policy::{AckSample, CongestionController, ForwardSample, Segmenter, SendView};
 use units::{Duration, Instant};
 use wire::SeqNum;
 
@@ -20,10 +20,11 @@ pub(crate) struct Acknowledged {
 
 impl Sender {
     /// Handles an advance of SND.UNA to `ack`. `timestamp_rtt` is the round-trip time from
-    /// timestamps, if they are in use. `ece` says that the acknowledgment echoes a mark.
+    /// timestamps, if they are in use. `ece` says that the acknowledgment echoes a mark. `SPECIAL`
+    /// says that the peer may report transmissions.
     // Not inlined: the caller already needs more values than there are registers.
     #[inline(never)]
-    pub(crate) fn acknowledged(
+    pub(crate) fn acknowledged<const SPECIAL: bool>(
         &mut self,
         ack: SeqNum,
         now: Instant,
@@ -33,17 +34,19 @@ impl Sender {
     ) -> Acknowledged {
         let acked = ack.distance_from(self.una);
         let app_limited = self.una.before(self.app_limited_until);
-        if self.special.reported().is_some() {
+        let reported = SPECIAL && self.special.reported().is_some();
+        if reported {
             self.note_delivered(ack);
         }
         let segments = self.board.segments();
         let rtt = self.board.ack(ack).timed.map(|at| now.since(at));
         self.advance_to(ack);
-        if self.special.reported().is_none() {
+        if !reported {
             self.measure(ack, now, rtt.or(timestamp_rtt), segments, config);
         }
         self.timeouts_in_a_row = 0;
-        let sample = self.sample(acked, rtt, app_limited, now);
+        let forward = if SPECIAL { self.take_forward_sample() } else { None };
+        let sample = self.sample(acked, rtt, forward, app_limited, now);
         let lost = self.policies.detector.on_ack(&sample, &self.board);
         self.repair.limited_transmit_bytes = 0;
         let mut restart_timer = true;
@@ -56,7 +59,7 @@ impl Sender {
             // segments of a small window.
             self.observe(sample);
         } else {
-            self.grow(&sample, &self.view());
+            self.grow(&sample, &self.view_in_bytes());
         }
         Acknowledged { restart_timer, lost }
     }
@@ -112,17 +115,21 @@ impl Sender {
         }
     }
 
+    fn take_forward_sample(&mut self) -> Option<ForwardSample> {
+        self.special.reported_mut().and_then(TimedReports::take_sample)
+    }
+
     /// Builds the sample of an acknowledgment of new data. `rtt` is the round-trip time of the
     /// newest segment that it acknowledges. A report of its transmission is more exact.
     #[inline]
     fn sample(
-        &mut self,
+        &self,
         acked: u32,
         rtt: Option<Duration>,
+        forward: Option<ForwardSample>,
         app_limited: bool,
         now: Instant,
     ) -> AckSample {
-        let forward = self.special.reported_mut().and_then(TimedReports::take_sample);
         AckSample {
             acked,
             smss: self.smss,

@@ -64,9 +64,18 @@ pub struct SendState {
 
 impl Sender {
     pub(crate) fn view(&self) -> SendView {
+        self.view_with(self.window())
+    }
+
+    /// View of a sender that counts bytes.
+    pub(crate) fn view_in_bytes(&self) -> SendView {
+        self.view_with(self.window_in_bytes())
+    }
+
+    fn view_with(&self, cwnd: u32) -> SendView {
         SendView {
             smss: self.smss,
-            cwnd: self.window(),
+            cwnd,
             flight: self.flight(),
             flight_segments: self.board.segments(),
         }
@@ -152,6 +161,11 @@ impl Sender {
         if let Some(packets) = self.special.packets() {
             return packets.window_bytes(self.smss);
         }
+        self.window_in_bytes()
+    }
+
+    /// Congestion window in force of a sender that counts bytes, in bytes.
+    fn window_in_bytes(&self) -> u32 {
         match &self.policies.recovery {
             Some(recovery) if self.repair.in_recovery => {
                 recovery.window(self.policies.controller.cwnd())
@@ -190,7 +204,7 @@ impl Sender {
         if flight == 0 || left == 0 || self.repair.in_recovery || self.policies.limited_transmit {
             return false;
         }
-        let next = flight + left.min(self.mss_c());
+        let next = flight + left.min(self.mss_c_at(&self.view_in_bytes()));
         next > self.policies.controller.cwnd() && next <= self.wnd
     }
 }
