@@ -84,6 +84,34 @@ pub struct Accepted {
     pub len: u32,
 }
 
+/// `Option<Accepted>` in two registers. A function that returns 16 bytes writes them to memory, and
+/// a caller that ignores them could no longer omit their computation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PackedAccepted {
+    skip_and_offset: u64,
+    /// Zero represents `None`.
+    len: u32,
+}
+
+impl From<Option<Accepted>> for PackedAccepted {
+    #[inline]
+    fn from(accepted: Option<Accepted>) -> Self {
+        let Accepted { skip, offset, len } =
+            accepted.unwrap_or(Accepted { skip: 0, offset: 0, len: 0 });
+        Self { skip_and_offset: u64::from(skip) << 32 | u64::from(offset), len }
+    }
+}
+
+impl PackedAccepted {
+    #[inline]
+    pub(crate) fn unpacked(self) -> Option<Accepted> {
+        let [skip, offset] =
+            [self.skip_and_offset >> 32, self.skip_and_offset & u64::from(u32::MAX)]
+                .map(|half| u32::try_from(half).unwrap_or(u32::MAX));
+        (self.len > 0).then_some(Accepted { skip, offset, len: self.len })
+    }
+}
+
 /// Error of a user call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum CallError {

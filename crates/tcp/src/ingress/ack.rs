@@ -11,9 +11,14 @@ use crate::state::State;
 
 impl Connection {
     #[inline]
-    pub(super) fn check_ack(&mut self, segment: &Segment, now: Instant) -> Step {
+    pub(super) fn check_ack<const SPECIAL: bool>(
+        &mut self,
+        segment: &Segment,
+        now: Instant,
+    ) -> Step {
         let Some(ack) = segment.ack else { return Step::Stop };
-        if self.state == State::SynReceived
+        if SPECIAL
+            && self.state == State::SynReceived
             && self.complete_handshake(segment, ack, now) == Step::Stop
         {
             return Step::Stop;
@@ -25,14 +30,13 @@ impl Connection {
             }
             return Step::Stop;
         }
-        if self.special && self.snd.special.packets().is_some() {
+        if SPECIAL && self.snd.special.packets().is_some() {
             return self.check_ack_of_packets(segment, ack, now);
         }
         let window = segment.window.bytes(self.negotiated.send_scale);
         let advances = ack.after(self.snd.una);
         let window_changed = self.take_window(segment, ack, window);
-        let is_of_copy =
-            !advances && self.special && self.is_of_copy(segment, ack, window_changed, now);
+        let is_of_copy = !advances && SPECIAL && self.is_of_copy(segment, ack, window_changed, now);
         let reports = &segment.options.reports;
         let newly_sacked = if reports.is_none() {
             0
@@ -45,7 +49,7 @@ impl Connection {
             self.take_echo(ack, now);
         }
         if advances {
-            self.acknowledge(segment, ack, now, ece);
+            self.acknowledge::<SPECIAL>(segment, ack, now, ece);
         }
         // RFC 6675 §5: outside recovery an ACK with new SACK information counts as a duplicate even
         // if it also advances SND.UNA. So does the one that ends recovery.
@@ -147,13 +151,15 @@ impl Connection {
         }
     }
 
-    fn acknowledge(&mut self, segment: &Segment, ack: SeqNum, now: Instant, ece: bool) {
+    fn acknowledge<const SPECIAL: bool>(
+        &mut self,
+        segment: &Segment,
+        ack: SeqNum,
+        now: Instant,
+        ece: bool,
+    ) {
         let stamped = self.timestamp_rtt(segment, now);
-        let taken = if self.special {
-            self.snd.acknowledged::<true>(ack, now, stamped, ece, &self.config)
-        } else {
-            self.snd.acknowledged::<false>(ack, now, stamped, ece, &self.config)
-        };
+        let taken = self.snd.acknowledged::<SPECIAL>(ack, now, stamped, ece, &self.config);
         if self.snd.flight() == 0 && !self.snd.ecn.is_blocked_until_rto() {
             // RFC 6298 §5.2.
             self.timers.retransmit = Instant::NEVER;

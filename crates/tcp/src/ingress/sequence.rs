@@ -8,7 +8,11 @@ use crate::connection::Connection;
 use crate::state::State;
 
 impl Connection {
-    pub(super) fn check_sequence(&mut self, segment: &Segment, now: Instant) -> Step {
+    pub(super) fn check_sequence<const SPECIAL: bool>(
+        &mut self,
+        segment: &Segment,
+        now: Instant,
+    ) -> Step {
         let is_reset = segment.control == Control::Rst;
         if self.negotiated.timestamps && !is_reset {
             match segment.options.timestamps {
@@ -24,7 +28,7 @@ impl Connection {
             }
         }
         if self.rcv.accepts(segment.seq, segment.seq_len())
-            && !(self.special && self.is_beyond_window(segment))
+            && !(SPECIAL && self.is_beyond_window(segment))
         {
             // RFC 5961 §5.2: an acknowledgment of data never sent may be a guess, and would make a
             // later segment of the peer look old (RFC 7323 §5.3, R1).
