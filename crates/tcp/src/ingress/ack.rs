@@ -109,6 +109,8 @@ impl Connection {
     }
 
     /// Takes the peer's window. Returns whether it changed.
+    #[expect(clippy::inline_always, reason = "in both variants of `on_segment`, every segment")]
+    #[inline(always)]
     fn take_window(&mut self, segment: &Segment, ack: SeqNum, window: u32) -> bool {
         // If the local window is closed, segments outside it arrive here for their acknowledgment.
         // The peer can then only send at RCV.NXT or below. Higher sequence numbers would make its

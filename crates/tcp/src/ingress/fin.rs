@@ -8,7 +8,8 @@ use crate::event::Event;
 use crate::state::State;
 
 impl Connection {
-    #[inline]
+    #[expect(clippy::inline_always, reason = "in both variants of `on_segment`, every segment")]
+    #[inline(always)]
     pub(super) fn check_fin(&mut self, segment: &Segment, now: Instant) {
         if segment.control == Control::Fin && self.state.can_receive() {
             // The end of the stream is known even with gaps before it.

@@ -10,10 +10,18 @@ use crate::event::CloseReason;
 use crate::state::State;
 
 impl Connection {
+    #[inline]
     pub(super) fn check_reset(&mut self, segment: &Segment, now: Instant) -> Step {
-        if segment.control != Control::Rst {
-            return Step::Continue;
+        if segment.control == Control::Rst {
+            self.take_peer_reset(segment, now)
+        } else {
+            Step::Continue
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_peer_reset(&mut self, segment: &Segment, now: Instant) -> Step {
         if segment.seq != self.rcv.nxt {
             // RFC 5961 §3.2: a reset in the window but not at RCV.NXT may be a guess. The real peer
             // answers the challenge with an exact one.

@@ -9,6 +9,8 @@ use crate::event::{Accepted, CloseReason};
 use crate::state::State;
 
 impl Connection {
+    #[expect(clippy::inline_always, reason = "in both variants of `on_segment`, every segment")]
+    #[inline(always)]
     pub(super) fn take_text(&mut self, segment: &Segment, now: Instant) -> Option<Accepted> {
         if !self.takes_text(segment) {
             return None;

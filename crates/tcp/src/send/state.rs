@@ -193,6 +193,7 @@ impl Sender {
 
     /// Returns true only if unsent data waits for room in the congestion window. Recovery and RFC
     /// 3042 have other rules, so the result is then false.
+    #[inline]
     pub(crate) fn is_cwnd_limited(&self) -> bool {
         let (flight, left) = (self.flight(), self.data_end.distance_from(self.nxt));
         // A sender that counts packets notes that the window is full when it sends
