@@ -48,6 +48,7 @@ class TailCopies:
         *,
         devices: Sequence[tuple[int, int]],
         ports: Sequence[int],
+        peers: Sequence[tuple[int, int]],
         cgroup: tuple[int, int] | None,
         trial: RemedyTrial | None,
     ) -> TailCopies: ...
@@ -63,6 +64,7 @@ class SocketSettings:
         *,
         cgroup: str,
         ports: Sequence[int],
+        peers: Sequence[tuple[int, int]],
         rto_min_us: int | None,
         initial_window: int | None,
         tail: int | None,

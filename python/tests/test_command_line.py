@@ -39,6 +39,7 @@ KINDS: dict[str, tuple[type[click.ParamType[object]], ...]] = {
     "LAW": (Law,),
     "WHEN": (quantities.Seconds,),
     "FLOW": (quantities.ConnectionName,),
+    "PREFIX": (quantities.AddressPrefix,),
 }
 """Types by metavariable: a metavariable means the same in every command."""
 
@@ -55,14 +56,9 @@ BAD = {
     "I,...": ("-1", "x"),
     "LAW": ("square",),
     "WHEN": ("5", "never"),
-    "FLOW": (
-        "web",
-        "1.2.3",
-        "10.0.0.1:99999",
-        "1.2.3.4:5-1.2.3.4:6-1.2.3.4:7",
-        "2001:db8::1:443",
-        "",
-    ),
+    "FLOW": ("web", "1.2.3", "10.0.0.1:99999", "1.2.3.4:5-1.2.3.4:6-1.2.3.4:7", "2001:db8::1:443")
+    + ("",),
+    "PREFIX": ("abc", "10.0.0.0/33", "10.0.0.1/8", "2001:db8::/129", "10.0.0.0/", "fe80::1%1", ""),
 }
 
 MEASURED = re.compile(

@@ -35,8 +35,20 @@ Server(("::", 8080), Handler).serve_forever()
 """
 
 CLIENT = """
-import os, pathlib, socket, sys, time
+import fcntl, os, pathlib, socket, struct, sys, time
 address = os.environ["TCPSF_LINK_OUTSIDE" + os.environ["VERSION"]]
+source = None
+def add_address(text):
+    # An alias of the device, with the requests SIOCSIFADDR and SIOCSIFNETMASK of netdevice(7).
+    if ":" in text:
+        request = struct.pack("16sIi", socket.inet_pton(socket.AF_INET6, text), 128, socket.if_nametoindex("tcpsf"))
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as one:
+            fcntl.ioctl(one, 0x8916, request)
+        return
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        for number, each in ((0x8916, text), (0x891C, "255.255.255.255")):
+            ends = struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton(each))
+            fcntl.ioctl(one, number, b"tcpsf:1".ljust(16, b"\\0") + ends)
 for _ in range(400):
     try:
         socket.create_connection((address, 8080)).close()
@@ -44,13 +56,17 @@ for _ in range(400):
     except OSError:
         time.sleep(0.05)
 for word in sys.argv[1:]:
+    if word.startswith("from="):
+        source = (word.removeprefix("from="), 0)
+        add_address(source[0])
+        continue
     if not word.isdecimal():
         name, _, awaited = word.partition("->")
         pathlib.Path(name).touch()
         while not pathlib.Path(awaited).exists():
             time.sleep(0.02)
         continue
-    with socket.create_connection((address, 8080)) as one:
+    with socket.create_connection((address, 8080), source_address=source) as one:
         one.sendall(word.encode())
         data = b""
         while len(data) < int(word) and (part := one.recv(65536)):
@@ -150,9 +166,10 @@ def run_link(
     (folder / "output").write_text(done.stdout, encoding="utf-8")
 
 
-def run_with(policy: str) -> str:
+def run_with(policy: str, *options: str) -> str:
     """Return the command that runs the server with a policy."""
-    return f"{{python}} -m tcpsf cure run --policy '{policy}' --json -- {{python}} server.py"
+    words = shlex.join(["--policy", policy, "--json", *options])
+    return f"{{python}} -m tcpsf cure run {words} -- {{python}} server.py"
 
 
 def responses(found: CaptureResult) -> pl.DataFrame:
@@ -220,11 +237,13 @@ def test_refusals(tcpsf: Command, words: tuple[str, ...], message: str) -> None:
 
 
 def test_the_exit_status_is_that_of_the_command(tcpsf: Command) -> None:
-    answer = tcpsf("cure", "run", "--policy", "iw=10", "--json", "--", "sh", "-c", "exit 7")
+    selection = ("--port", "80", "--peer", "192.0.2.0/24", "--json")
+    answer = tcpsf("cure", "run", "--policy", "iw=10", *selection, "--", "sh", "-c", "exit 7")
     assert answer.status == 7
     begun, ended = map(json.loads, answer.out.splitlines())
     assert (begun["event"], ended["event"]) == ("attached", "summary")
     assert begun["policy"] == "iw=10"
+    assert (begun["ports"], begun["peers"]) == ([80], ["192.0.2.0/24"])
     assert not Path(begun["cgroup"]).exists()
 
 
@@ -276,6 +295,50 @@ def test_a_minimum_timeout_and_a_window(tmp_path: Path) -> None:
     # Linux waits for at least 200 ms without the remedy.
     assert min(waits.to_list()) < 0.2
     assert responses(found)["initial_window_packets"].max() == 20
+
+
+OTHER = {"": "100.64.32.9", "6": "fd74:6370:7366::6440:2009"}
+"""Second address of the client by the version of IP. The server has one socket for both versions."""
+
+
+@pytest.mark.parametrize(
+    ("version", "peer"),
+    [
+        ("", "100.64.32.0/24"),
+        ("", "100.64.32.9"),
+        ("", "::ffff:100.64.32.0/115"),
+        ("6", "fd74:6370:7366::6440:2000/118"),
+    ],
+)
+def test_a_remedy_is_for_some_peers(tmp_path: Path, version: str, peer: str) -> None:
+    policy = run_with("dup-tail+tail(n=4)", "--peer", "192.0.2.0/24", "--peer", peer)
+    words = ("700", "700", f"from={OTHER[version]}", "700", "700", "700")
+    rows = responses(over_link(tmp_path, policy, *words, version=version)).sort("flow")
+    assert rows["duplicate_packets"].to_list() == [0, 0, 4, 4, 4]
+    assert rows["data_packets"].to_list() == [1, 1, 8, 8, 8]
+
+
+def test_a_minimum_timeout_is_for_some_peers(tmp_path: Path) -> None:
+    words = (*["500"] * 15, f"from={OTHER['']}", *["500"] * 15)
+    policy = run_with("rto-min(ms=20)", "--peer", OTHER[""])
+    options = ("--down-loss", "20%", "--seed", "1")
+    tables = over_link(tmp_path, policy, *words, options=options).tables
+    timer = pl.col("cause").cast(pl.String).is_in(["tail_loss_probe", "timeout"])
+    again = tables.retransmissions.filter(pl.col("direction").cast(pl.String) == "responder", timer)
+    peers = tables.flows.filter(pl.col("direction").cast(pl.String) == "responder")
+    found = again.join(peers.select("flow", "destination"), on="flow")
+    least = dict(found.group_by("destination").agg(pl.col("waited_s").min()).rows())
+    assert len(least) == 2
+    assert all((wait < 0.2) == (OTHER[""] in peer) for peer, wait in least.items()), least
+
+
+def test_a_remedy_has_few_prefixes(tcpsf: Command) -> None:
+    peers = [f"--peer=192.0.2.{each}" for each in range(17)]
+    answer = tcpsf("cure", "run", "--policy", "dup-tail", *peers, "--", "true")
+    assert answer.status == 2
+    assert answer.err.startswith(
+        "error: cannot select 17 peer prefixes: expected at most 16\nhint: "
+    )
 
 
 def test_nothing_remains_after_a_kill(tmp_path: Path) -> None:

@@ -54,6 +54,16 @@ pub(crate) fn positions<const N: usize>(
     Ok(found)
 }
 
+/// Returns the position of the peer's address in `struct tcp_sock`, which begins with `struct
+/// sock_common`. It has 16 bytes, also if it is an IPv4 address.
+///
+/// # Errors
+/// Returns the errors of [`positions`]. A kernel without IPv6 has no such member.
+pub(crate) fn peer() -> Result<i16, Error> {
+    let [position] = positions("sock_common", ["skc_v6_daddr"])?;
+    Ok(position)
+}
+
 /// Returns the position of a flag in `inner`, the type of `member` of a structure.
 ///
 /// # Errors

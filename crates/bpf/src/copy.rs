@@ -92,7 +92,9 @@ impl TailCopies {
     ) -> Result<Self, Error> {
         let counters = Map::array(8, 2)?;
         let buffer = Map::array(LONGEST.unsigned_abs(), 1)?;
-        let socket = btf::positions("tcp_sock", ["snd_nxt", "write_seq"])?;
+        let [next, end] = btf::positions("tcp_sock", ["snd_nxt", "write_seq"])?;
+        let peer = if selection.peers.is_empty() { 0 } else { btf::peer()? };
+        let socket = [next, end, peer];
         let mut links = Vec::new();
         for device in devices {
             let code = Writer::new(*device, selection, trial, [&counters, &buffer], socket).write();
@@ -131,8 +133,9 @@ struct Writer<'a> {
     trial: Option<&'a Trial>,
     counters: &'a Map,
     buffer: &'a Map,
-    /// Positions of SND.NXT and of the end of the queued data in `struct tcp_sock`.
-    socket: [i16; 2],
+    /// Positions of SND.NXT, of the end of the queued data and of the peer's address in `struct
+    /// tcp_sock`.
+    socket: [i16; 3],
     /// Ends of the program: the packet leaves, or is dropped.
     leave: Label,
     drop: Label,
@@ -152,7 +155,7 @@ impl<'a> Writer<'a> {
         selection: &'a Selection,
         trial: Option<&'a Trial>,
         [counters, buffer]: [&'a Map; 2],
-        socket: [i16; 2],
+        socket: [i16; 3],
     ) -> Self {
         let mut program = Assembler::default();
         let (leave, drop) = (program.label(), program.label());
@@ -227,9 +230,9 @@ impl<'a> Writer<'a> {
     }
 
     /// Leaves all packets alone but the first transmission of the end of a write, from a selected
-    /// port.
+    /// port to a selected peer.
     fn select_tail(&mut self) {
-        let (leave, [snd_nxt, write_seq]) = (self.leave, self.socket);
+        let (leave, [snd_nxt, write_seq, peer]) = (self.leave, self.socket);
         let is_first = self.program.label();
         let program = &mut self.program;
         program.load(Width::Half, R2, R10, TRANSPORT);
@@ -239,6 +242,7 @@ impl<'a> Writer<'a> {
             trial.require_remedied(program, BUFFER, leave);
         }
         parts::load_tcp_socket(program, SOCKET, leave);
+        parts::require_peer(program, R0, peer, &self.selection.peers, leave);
         program.load(Width::Word, R3, R10, TRANSPORT + 4);
         program.network_order(R3, 32);
         program.load(Width::Word, R2, R0, snd_nxt);

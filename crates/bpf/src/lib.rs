@@ -31,6 +31,6 @@ pub use copy::{Copies, TailCopies};
 pub use cuts::{Cut, Cuts, MOST_PIECES};
 pub use kernel::{Link, Map, Place, Program};
 pub use measured::{End, Group, Measured};
-pub use selection::{Cgroup, Device, Selection};
+pub use selection::{Cgroup, Device, Prefix, Selection};
 pub use settings::{Changed, Settings, SocketSettings};
 pub use trial::{Assigned, Trial};

@@ -2,9 +2,11 @@
 
 use std::os::fd::AsFd;
 
-use crate::assembler::Condition::Equal;
-use crate::assembler::Register::{R0, R1, R2, R6, R10};
+use crate::assembler::Arithmetic::And;
+use crate::assembler::Condition::{Equal, NotEqual};
+use crate::assembler::Register::{R0, R1, R2, R3, R6, R10};
 use crate::assembler::{Assembler, Helper, Label, Operand, Register, Width};
+use crate::selection::Prefix;
 
 /// Adds to a counter of this processor. `slot` is a position of four bytes on the stack. It
 /// overwrites `R0` to `R5`.
@@ -40,6 +42,38 @@ pub(crate) fn require_one_of(
     let selected = program.label();
     for value in values {
         program.jump_if(Equal, register, value, selected);
+    }
+    program.jump(otherwise);
+    program.bind(selected);
+}
+
+/// Jumps unless an address has one of the prefixes, if there are any. The address is at the
+/// position `at` behind `base`, in the network's order of bytes. It overwrites `R2` and `R3`.
+pub(crate) fn require_peer(
+    program: &mut Assembler,
+    base: Register,
+    at: i16,
+    prefixes: &[Prefix],
+    otherwise: Label,
+) {
+    if prefixes.is_empty() {
+        return;
+    }
+    let selected = program.label();
+    for prefix in prefixes {
+        let next = program.label();
+        for (position, (value, mask)) in (at..).step_by(4).zip(prefix.words()) {
+            program.load(Width::Word, R2, base, position);
+            if mask != u32::MAX {
+                // The constant has a sign, and the upper half of the register is zero.
+                program.arithmetic(And, R2, mask.cast_signed());
+            }
+            // A comparison with a constant would extend its sign.
+            program.set_wide(R3, u64::from(value));
+            program.jump_if(NotEqual, R2, R3, next);
+        }
+        program.jump(selected);
+        program.bind(next);
     }
     program.jump(otherwise);
     program.bind(selected);

@@ -17,6 +17,8 @@ use crate::trial::Trial;
 
 // Positions in `struct bpf_sock_ops`.
 const EVENT: i16 = 0;
+/// The peer's address, also if it is an IPv4 address.
+const PEER: i16 = 32;
 const LOCAL_PORT: i16 = 68;
 
 const PASSIVE_ESTABLISHED: i32 = 5;
@@ -121,6 +123,7 @@ fn write(
     program.load(Width::Word, R2, R6, LOCAL_PORT);
     let ports = selection.ports.iter().map(|port| i32::from(*port));
     parts::require_one_of(&mut program, R2, ports, end);
+    parts::require_peer(&mut program, R6, PEER, &selection.peers, end);
     if let Some(trial) = trial {
         trial.assign(&mut program, end);
     }

@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use bpf::{Cgroup, Cut, Device, Selection, Settings};
+use bpf::{Cgroup, Cut, Device, Prefix, Selection, Settings};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::host::refused;
@@ -15,19 +16,22 @@ pub(crate) struct TailCopies(bpf::TailCopies);
 #[pymethods]
 impl TailCopies {
     /// Attaches the remedy to the egress of devices, given by their numbers and the lengths of
-    /// their link-layer headers. `cgroup` is the identifier of a cgroup and its level. An error of
-    /// the system raises a `RuntimeError` with two arguments: the error, and a hint or `None`.
+    /// their link-layer headers. `peers` are prefixes of the peer's address, each with its length
+    /// in bits; an IPv4 address is mapped to IPv6. `cgroup` is the identifier of a cgroup and its
+    /// level. An error of the system raises a `RuntimeError` with two arguments: the error, and a
+    /// hint or `None`.
     #[new]
-    #[pyo3(signature = (*, devices, ports, cgroup, trial))]
+    #[pyo3(signature = (*, devices, ports, peers, cgroup, trial))]
     #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python as values")]
     fn new(
         devices: Vec<(u32, u8)>,
         ports: Vec<u16>,
+        peers: Vec<(u128, u8)>,
         cgroup: Option<(u64, u8)>,
         trial: Option<PyRef<'_, RemedyTrial>>,
     ) -> PyResult<Self> {
         let cgroup = cgroup.map(|(id, level)| Cgroup { id, level });
-        let selection = Selection { ports, cgroup };
+        let selection = Selection { ports, cgroup, peers: prefixes(&peers)? };
         let trial = trial.as_deref().map(|trial| &trial.0);
         let attached = bpf::TailCopies::attach(&places(&devices), &selection, trial);
         attached.map(Self).map_err(|error| refused(&error))
@@ -58,13 +62,14 @@ impl SocketSettings {
     /// if the folder cannot be opened.
     #[new]
     #[pyo3(signature = (
-        *, cgroup, ports, rto_min_us, initial_window, tail, last_byte, fixed_size, trial
+        *, cgroup, ports, peers, rto_min_us, initial_window, tail, last_byte, fixed_size, trial
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one caller")]
     #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python as values")]
     fn new(
         cgroup: PathBuf,
         ports: Vec<u16>,
+        peers: Vec<(u128, u8)>,
         rto_min_us: Option<u32>,
         initial_window: Option<u32>,
         tail: Option<u8>,
@@ -73,7 +78,7 @@ impl SocketSettings {
         trial: Option<PyRef<'_, RemedyTrial>>,
     ) -> PyResult<Self> {
         let folder = File::open(cgroup)?;
-        let selection = Selection { ports, cgroup: None };
+        let selection = Selection { ports, cgroup: None, peers: prefixes(&peers)? };
         let fixed_size =
             fixed_size.map(|(segments, window, below)| Cut::FixedSize { segments, window, below });
         let cut = tail.map(Cut::Tail).or(last_byte.then_some(Cut::LastByte)).or(fixed_size);
@@ -153,6 +158,14 @@ impl RemedyTrial {
     fn detach(&mut self) {
         self.0.detach();
     }
+}
+
+fn prefixes(given: &[(u128, u8)]) -> PyResult<Vec<Prefix>> {
+    given.iter().map(|&each| prefix(each)).collect()
+}
+
+fn prefix((address, length): (u128, u8)) -> PyResult<Prefix> {
+    Prefix::new(address, length).ok_or_else(|| PyValueError::new_err("bits behind the prefix"))
 }
 
 fn places(devices: &[(u32, u8)]) -> Vec<Device> {

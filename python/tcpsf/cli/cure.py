@@ -21,7 +21,7 @@ import click
 from tcpsf.cli import verbosity
 from tcpsf.cli.output import print_message, print_result
 from tcpsf.cli.signals import handling
-from tcpsf.cure import Attachment, CurePolicy, CureTarget, attached
+from tcpsf.cure import Attachment, CurePolicy, CureTarget, PeerPrefix, attached
 from tcpsf.cure.attachment import listening_ports
 from tcpsf.cure.cgroups import group_at, new_group
 from tcpsf.cure.control import DETACH, STATUS, CureControl, ask, controlled, running
@@ -46,13 +46,14 @@ def run(
     command: Sequence[str],
     policy: str,
     ports: Sequence[int],
+    peers: Sequence[PeerPrefix],
     devices: Sequence[str],
     preload: bool,
     json: bool,
 ) -> None:
     """Run a command with a remedy, and exit with its status."""
     wanted = CurePolicy.parse(policy)
-    target = CureTarget(ports=ports, devices=devices)
+    target = CureTarget(ports=ports, peers=peers, devices=devices)
     status = _run_with_library if preload else _run_in_group
     raise click.exceptions.Exit(status(command, wanted, target, json=json))
 
@@ -89,6 +90,7 @@ def attach(
     *,
     policy: str,
     ports: Sequence[int],
+    peers: Sequence[PeerPrefix],
     devices: Sequence[str],
     cgroup: Path | None,
     anyway: bool,
@@ -96,14 +98,19 @@ def attach(
 ) -> None:
     """Apply a remedy to running servers until a signal or a request."""
     wanted = CurePolicy.parse(policy)
-    target = running_target(ports=ports, devices=devices, cgroup=cgroup, anyway=anyway)
+    target = running_target(ports=ports, peers=peers, devices=devices, cgroup=cgroup, anyway=anyway)
     with session(wanted, target, json=json) as current, handling(current.stop):
         while not current.signals and not current.control.serve(SLICE_S):
             pass
 
 
 def running_target(
-    *, ports: Sequence[int], devices: Sequence[str], cgroup: Path | None, anyway: bool
+    *,
+    ports: Sequence[int],
+    peers: Sequence[PeerPrefix],
+    devices: Sequence[str],
+    cgroup: Path | None,
+    anyway: bool,
 ) -> CureTarget:
     """Return the connections of a running server.
 
@@ -122,7 +129,7 @@ def running_target(
             "there; in a container, give its `--cgroup`, and run it in its network namespace",
         )
     group = None if cgroup is None else group_at(cgroup)
-    return CureTarget(ports=ports, group=group, devices=devices)
+    return CureTarget(ports=ports, peers=peers, group=group, devices=devices)
 
 
 Applied = TypeVar("Applied", bound=Attachment | Preloaded)
@@ -158,6 +165,7 @@ class CureSession(Generic[Applied]):
             "policy": str(self.attachment.policy),
             "mechanism": "library" if isinstance(self.attachment, Preloaded) else "bpf",
             "ports": list(target.ports),
+            "peers": list(map(str, target.peers)),
             "cgroup": None if target.group is None else str(target.group.folder),
             "devices": [device.name for device in self.attachment.devices],
             "running_s": round(time.time() - self._started_s, 3),
@@ -308,6 +316,7 @@ def status(*, json: bool) -> None:
             each["policy"],
             each["mechanism"],
             ", ".join(map(str, each["ports"])) or "all",
+            ", ".join(each["peers"]) or "all",
             each["cgroup"] or "all",
             ", ".join(each["devices"]),
             f"{each['running_s']:.0f} s",
@@ -321,13 +330,14 @@ def status(*, json: bool) -> None:
         "policy",
         "mechanism",
         "ports",
+        "peers",
         "control group",
         "devices",
         "for",
         "copies",
         "connections",
     ]
-    print_result(table([head, *rows], left=range(1, 6)))
+    print_result(table([head, *rows], left=range(1, 7)))
 
 
 def detach(*, processes: Sequence[int], everything: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tcpsf.cli.options import FOLDER, InOrder, as_json, together
-from tcpsf.cli.quantities import Count, Probability, Seconds
+from tcpsf.cli.quantities import AddressPrefix, Count, Probability, Seconds
 
 _policy = click.option(
     "--policy",
@@ -25,6 +25,15 @@ _selection = together(
         metavar="N",
         multiple=True,
         help="Port of the server. May be given several times.",
+    ),
+    click.option(
+        "--peer",
+        "peers",
+        type=AddressPrefix(),
+        metavar="PREFIX",
+        multiple=True,
+        help="Only connections with peers of this prefix, e.g. 192.0.2.0/24 or 2001:db8::/32. May be "
+        "given several times.",
     ),
     click.option(
         "--device",

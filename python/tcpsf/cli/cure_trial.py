@@ -16,7 +16,7 @@ from tcpsf import _core
 from tcpsf.cli.cure import SLICE_S, CureSession, running_target, session
 from tcpsf.cli.output import print_message, print_result
 from tcpsf.cli.signals import handling
-from tcpsf.cure import Attachment, CurePolicy, CureTarget
+from tcpsf.cure import Attachment, CurePolicy, CureTarget, PeerPrefix
 from tcpsf.cure.candidates import USUAL, advised
 from tcpsf.cure.trial import CureTrial, TrialGroup, TrialResult, TrialVerdict
 from tcpsf.errors import TcpsfError
@@ -43,6 +43,7 @@ def trial(
     *,
     policy: str,
     ports: Sequence[int],
+    peers: Sequence[PeerPrefix],
     devices: Sequence[str],
     cgroup: Path | None,
     anyway: bool,
@@ -52,7 +53,7 @@ def trial(
 ) -> None:
     """Try a remedy, print the comparison, and exit with the status of the verdict."""
     wanted = CurePolicy.parse(policy)
-    target = running_target(ports=ports, devices=devices, cgroup=cgroup, anyway=anyway)
+    target = running_target(ports=ports, peers=peers, devices=devices, cgroup=cgroup, anyway=anyway)
     with _trying(wanted, target, least_gain, json=json) as running:
         found = running.until_decided(longest_s)
         _show(found, json=json)
@@ -64,6 +65,7 @@ def auto(
     policies: Sequence[str],
     advice: Path | None,
     ports: Sequence[int],
+    peers: Sequence[PeerPrefix],
     devices: Sequence[str],
     cgroup: Path | None,
     anyway: bool,
@@ -82,7 +84,7 @@ def auto(
         if advice is not None
         else [CurePolicy.parse(each) for each in policies or USUAL]
     )
-    target = running_target(ports=ports, devices=devices, cgroup=cgroup, anyway=anyway)
+    target = running_target(ports=ports, peers=peers, devices=devices, cgroup=cgroup, anyway=anyway)
     for candidate in candidates:
         with _trying(candidate, target, least_gain, json=json) as running:
             found = running.until_decided(longest_s)

@@ -23,6 +23,7 @@ from tcpsf.cli.readers import (
     read_mask,
     read_number,
     read_part,
+    read_prefix,
     read_probability,
     read_seconds,
 )
@@ -190,6 +191,17 @@ class ConnectionName(_Quantity[Any]):
             read_connection,
             "give its number, or an end such as `10.0.0.1:443`, or both as "
             "`10.0.0.1:443-10.0.0.2:51000`",
+        )
+
+
+class AddressPrefix(_Quantity[Any]):
+    """A prefix of addresses such as 192.0.2.0/24 or 2001:db8::/32, or an address."""
+
+    name = "prefix"
+
+    def __init__(self) -> None:
+        super().__init__(
+            read_prefix, "write it as `192.0.2.0/24` or `2001:db8::/32`, or give an address"
         )
 
 

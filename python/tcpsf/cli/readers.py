@@ -6,9 +6,13 @@ import decimal
 import math
 import re
 from ipaddress import ip_address
+from typing import TYPE_CHECKING
 
 from tcpsf import _core
 from tcpsf.captures import End
+
+if TYPE_CHECKING:
+    from tcpsf.cure import PeerPrefix
 
 
 def in_range(value: float, text: str, least: float | None, most: float | None) -> float:
@@ -115,6 +119,17 @@ def read_connection(text: str) -> int | tuple[End, End]:
     if len(ends) > 2:
         raise ValueError(f"`{text}` has more than two ends")
     return ends[0], ends[1] if len(ends) > 1 else (None, None)
+
+
+def read_prefix(text: str) -> PeerPrefix:
+    """Read a prefix of addresses, or an address.
+
+    >>> str(read_prefix("192.0.2.0/24")), str(read_prefix("2001:db8::1"))
+    ('192.0.2.0/24', '2001:db8::1/128')
+    """
+    from tcpsf.cure import PeerPrefix
+
+    return PeerPrefix.parse(text)
 
 
 def _read_end(part: str, text: str) -> End:

@@ -5,7 +5,8 @@ A remedy is a BPF program. It ends with the process that attached it, also if th
 """
 
 from tcpsf.cure.attachment import Attachment, attached
+from tcpsf.cure.peers import PeerPrefix
 from tcpsf.cure.policy import CurePolicy
 from tcpsf.cure.target import CureTarget
 
-__all__ = ["Attachment", "CurePolicy", "CureTarget", "attached"]
+__all__ = ["Attachment", "CurePolicy", "CureTarget", "PeerPrefix", "attached"]

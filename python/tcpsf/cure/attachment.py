@@ -16,6 +16,7 @@ from tcpsf.cure.target import CureTarget
 from tcpsf.errors import TcpsfError
 
 MOST_PORTS = 16
+MOST_PEERS = 16
 _LISTEN = "0A"
 
 
@@ -84,6 +85,11 @@ def attached(
             f"cannot select {len(target.ports)} ports: expected at most {MOST_PORTS}",
             hint="select a control group, or run the command twice",
         )
+    if len(target.peers) > MOST_PEERS:
+        raise TcpsfError(
+            f"cannot select {len(target.peers)} peer prefixes: expected at most {MOST_PEERS}",
+            hint="give shorter prefixes that contain them, or run the command twice",
+        )
     devices = chosen(target.devices) if policy.copies_tail or in_trial else []
     if policy.cuts:
         with _plain_errors():
@@ -114,12 +120,20 @@ def _places(devices: Sequence[NetDevice]) -> list[tuple[int, int]]:
     return [(device.index, device.header_bytes) for device in devices]
 
 
+def _prefixes(target: CureTarget) -> list[tuple[int, int]]:
+    return [(prefix.address, prefix.length) for prefix in target.peers]
+
+
 def _copier(
     devices: Sequence[NetDevice], target: CureTarget, trial: _core.RemedyTrial | None
 ) -> _core.TailCopies:
     group = None if target.group is None else (target.group.identifier, target.group.level)
     return _core.TailCopies(
-        devices=_places(devices), ports=list(target.ports), cgroup=group, trial=trial
+        devices=_places(devices),
+        ports=list(target.ports),
+        peers=_prefixes(target),
+        cgroup=group,
+        trial=trial,
     )
 
 
@@ -131,6 +145,7 @@ def _settings(
     return _core.SocketSettings(
         cgroup=str(group.folder),
         ports=list(target.ports),
+        peers=_prefixes(target),
         rto_min_us=minimum,
         initial_window=policy.initial_window,
         tail=policy.tail_pieces,

@@ -105,6 +105,12 @@ def _require_means(policy: CurePolicy, target: CureTarget) -> None:
             "know devices",
             hint="leave out `--device`",
         )
+    if target.peers:
+        raise TcpsfError(
+            f"cannot select the peers `{target.peers[0]}` with `--preload`: the library does not know "
+            "them when a server listens",
+            hint="leave out `--peer`; as root, `tcpsf cure run` without `--preload` selects peers",
+        )
     if policy.rto_min_ms is not None and not _sets_minimum():
         raise TcpsfError(
             f"cannot apply the policy `{policy}` with `--preload`: this kernel has no TCP_RTO_MIN_US",

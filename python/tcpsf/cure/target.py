@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcpsf.cure.cgroups import ControlGroup
+from tcpsf.cure.peers import PeerPrefix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,10 +17,13 @@ class CureTarget:
     """Local ports; all if there is none."""
     group: ControlGroup | None = None
     """Control group of the sockets; all if there is none."""
+    peers: Sequence[PeerPrefix] = ()
+    """Prefixes of the peers' addresses; all if there is none."""
     devices: Sequence[str] = ()
     """Names of devices; all but loopback if there is none."""
 
     def __str__(self) -> str:
         words = [f"port {', '.join(map(str, self.ports))}"] if self.ports else []
         words += [] if self.group is None else [f"control group {self.group.folder}"]
-        return " in ".join(words) or "all connections"
+        selected = " in ".join(words) or "all connections"
+        return f"{selected} with {', '.join(map(str, self.peers))}" if self.peers else selected
