@@ -60,7 +60,8 @@ pub(crate) fn positions<const N: usize>(
 /// # Errors
 /// Returns the errors of [`positions`]. A kernel without IPv6 has no such member.
 pub(crate) fn peer() -> Result<i16, Error> {
-    let [position] = positions("sock_common", ["skc_v6_daddr"])?;
+    let found = positions("sock_common", ["skc_v6_daddr"]);
+    let [position] = found.map_err(|error| error.with_hint("the kernel needs CONFIG_IPV6"))?;
     Ok(position)
 }
 

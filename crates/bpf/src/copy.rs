@@ -22,7 +22,7 @@ use crate::btf;
 use crate::kernel::{Link, Map, Place, Program};
 use crate::parts;
 use crate::selection::{Device, Selection};
-use crate::trial::Trial;
+use crate::trial::Arm;
 
 /// Result of a program at egress: the next program decides (`TCX_NEXT`), or the packet is dropped
 /// (`TCX_DROP`).
@@ -81,14 +81,14 @@ pub struct Copies {
 }
 
 impl TailCopies {
-    /// Attaches the remedy to devices. In a trial it is for the connections of one group.
+    /// Attaches the remedy to devices. In a trial, it is for the connections of one arm.
     ///
     /// # Errors
     /// Returns an error without privileges, and with a kernel that has no TCX.
     pub fn attach(
         devices: &[Device],
         selection: &Selection,
-        trial: Option<&Trial>,
+        arm: Option<Arm<'_>>,
     ) -> Result<Self, Error> {
         let counters = Map::array(8, 2)?;
         let buffer = Map::array(LONGEST.unsigned_abs(), 1)?;
@@ -97,7 +97,7 @@ impl TailCopies {
         let socket = [next, end, peer];
         let mut links = Vec::new();
         for device in devices {
-            let code = Writer::new(*device, selection, trial, [&counters, &buffer], socket).write();
+            let code = Writer::new(*device, selection, arm, [&counters, &buffer], socket).write();
             let program = Program::load(Place::Egress, c"tcpsf_dup_tail", &code)?;
             links.push(program.attach_to_device(device.index)?);
         }
@@ -130,7 +130,7 @@ struct Writer<'a> {
     /// Position of the IP header in a packet.
     network: i32,
     selection: &'a Selection,
-    trial: Option<&'a Trial>,
+    arm: Option<Arm<'a>>,
     counters: &'a Map,
     buffer: &'a Map,
     /// Positions of SND.NXT, of the end of the queued data and of the peer's address in `struct
@@ -153,14 +153,14 @@ impl<'a> Writer<'a> {
     fn new(
         device: Device,
         selection: &'a Selection,
-        trial: Option<&'a Trial>,
+        arm: Option<Arm<'a>>,
         [counters, buffer]: [&'a Map; 2],
         socket: [i16; 3],
     ) -> Self {
         let mut program = Assembler::default();
         let (leave, drop) = (program.label(), program.label());
         let network = i32::from(device.header);
-        Self { program, network, selection, trial, counters, buffer, socket, leave, drop }
+        Self { program, network, selection, arm, counters, buffer, socket, leave, drop }
     }
 
     fn write(mut self) -> Vec<u8> {
@@ -238,8 +238,8 @@ impl<'a> Writer<'a> {
         program.load(Width::Half, R2, R10, TRANSPORT);
         let ports = self.selection.ports.iter().map(|port| i32::from(port.to_be()));
         parts::require_one_of(program, R2, ports, leave);
-        if let Some(trial) = self.trial {
-            trial.require_remedied(program, BUFFER, leave);
+        if let Some(arm) = self.arm {
+            arm.require_remedied(program, BUFFER, leave);
         }
         parts::load_tcp_socket(program, SOCKET, leave);
         parts::require_peer(program, R0, peer, &self.selection.peers, leave);

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use tun::Error;
 
+use crate::selection::Prefix;
 use crate::sys;
 
 /// Kinds of maps (`enum bpf_map_type`).
@@ -18,16 +19,25 @@ enum MapKind {
     Array = 2,
     /// An array with values of its own for each processor.
     PerCpuArray = 6,
+    /// A trie of prefixes, which finds the longest one of an address.
+    Prefixes = 11,
     /// A hash table of sockets, whose messages a program sees.
     SocketHash = 18,
     /// A ring of records for user space.
     Ring = 27,
 }
 
+/// Bytes of the key of a map of prefixes: the length, and the address.
+const PREFIX_KEY_BYTES: u32 = 4 + 16;
+
+/// Elements are allocated when they are added (`BPF_F_NO_PREALLOC`).
+const NO_PREALLOCATION: u32 = 1;
+
 /// A map.
 #[derive(Debug)]
 pub struct Map {
     fd: OwnedFd,
+    kind: MapKind,
     value_bytes: u32,
 }
 
@@ -78,6 +88,29 @@ impl Map {
         Self::create(MapKind::Hash, 8, value_bytes, entries)
     }
 
+    /// Creates a trie of at most `entries` prefixes with values of 64 bits. A program looks up the
+    /// longest prefix of an address.
+    ///
+    /// # Errors
+    /// Returns the error of the system.
+    pub fn prefixes(entries: u32) -> Result<Self, Error> {
+        Self::create(MapKind::Prefixes, PREFIX_KEY_BYTES, 8, entries)
+    }
+
+    /// Changes the value of a prefix, or adds it. Both halves change at once for programs.
+    ///
+    /// # Panics
+    /// Another map is an error of the caller.
+    ///
+    /// # Errors
+    /// Returns the error of the system, also if the map is full.
+    pub fn set_prefix(&self, prefix: Prefix, halves: [u32; 2]) -> Result<(), Error> {
+        assert_eq!(self.kind, MapKind::Prefixes, "a map of prefixes");
+        let [first, second] = halves.map(u32::to_ne_bytes);
+        sys::update(self.as_fd(), &prefix.key(), &[first, second].concat())
+            .map_err(|error| Error::new("change a prefix in a BPF map", error))
+    }
+
     /// Creates a ring of records with this number of bytes, a power of two and a multiple of a
     /// page.
     ///
@@ -88,8 +121,10 @@ impl Map {
     }
 
     fn create(kind: MapKind, key: u32, value_bytes: u32, entries: u32) -> Result<Self, Error> {
-        let fd = sys::create_map(kind as u32, key, value_bytes, entries);
-        Ok(Self { fd: fd.map_err(|error| refused("create a BPF map", error))?, value_bytes })
+        // The kernel requires this flag for a trie.
+        let flags = if kind == MapKind::Prefixes { NO_PREALLOCATION } else { 0 };
+        let fd = sys::create_map(kind as u32, key, value_bytes, entries, flags);
+        Ok(Self { fd: fd.map_err(|error| refused("create a BPF map", error))?, kind, value_bytes })
     }
 
     /// Sums a counter of 64 bits over all processors.

@@ -7,8 +7,8 @@
 //! | `rto-min`, `iw`: settings of sockets | sockets of a cgroup | [`SocketSettings`] |
 //! | `tail`, `tiny-tail`, `fs`: cuts in what is written | data of these sockets | [`Cut`] |
 //!
-//! A [`Trial`] applies a remedy to some connections, chosen at random, and measures the transfers
-//! of all.
+//! A [`Trial`] assigns connections to remedies at random, by the peer's address, and measures the
+//! transfers of all.
 //!
 //! The programs are written with an [assembler](assembler::Assembler) and specialised when they are
 //! loaded. Loaders such as `aya` and `libbpf-rs` take object files, which need a compiler with a
@@ -33,4 +33,4 @@ pub use kernel::{Link, Map, Place, Program};
 pub use measured::{End, Group, Measured};
 pub use selection::{Cgroup, Device, Prefix, Selection};
 pub use settings::{Changed, Settings, SocketSettings};
-pub use trial::{Assigned, Trial};
+pub use trial::{Arm, Assigned, Assignment, Trial};

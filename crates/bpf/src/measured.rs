@@ -1,9 +1,12 @@
 //! Records of a [`Trial`](crate::Trial): transfers, and ends of connections.
 
-/// Bytes of a record.
-pub(crate) const RECORD_BYTES: i16 = 40;
+use std::net::Ipv6Addr;
 
-/// Numbers of the groups, which are also those of their counters.
+/// Bytes of a record.
+pub(crate) const RECORD_BYTES: i16 = 56;
+
+/// Numbers of the groups, which are also those of their counters. A connection has them in the
+/// lowest two bits of a word, with the arm in the following six and the trial in the others.
 pub(crate) const WITHOUT: u32 = 0;
 pub(crate) const REMEDIED: u32 = 1;
 pub(crate) const BEFORE: u32 = 2;
@@ -39,6 +42,10 @@ pub struct Measured {
     pub least_rtt_us: u32,
     /// End that the record is for.
     pub end: End,
+    /// Number of the trial in which the connection was assigned, of 24 bits.
+    pub trial: u32,
+    /// Address of the peer; an IPv4 address is mapped to IPv6.
+    pub peer: Ipv6Addr,
 }
 
 /// End of a transfer or of a connection.
@@ -68,7 +75,7 @@ impl Measured {
         Some(Self {
             connection: double(0),
             duration_ns: double(8),
-            group: match word(16) {
+            group: match word(16) & 3 {
                 REMEDIED => Group::Remedied,
                 BEFORE => Group::Before,
                 _ => Group::Without,
@@ -82,6 +89,8 @@ impl Measured {
                 CONNECTION => End::Connection,
                 _ => End::Aborted,
             },
+            trial: word(16) >> 8,
+            peer: Ipv6Addr::from_octets(*record.last_chunk()?),
         })
     }
 }
@@ -95,7 +104,10 @@ mod tests {
         let mut record = [0; RECORD_BYTES as usize];
         record[..8].copy_from_slice(&7_u64.to_ne_bytes());
         record[8..16].copy_from_slice(&(1_u64 << 40).to_ne_bytes());
-        for (at, value) in [(16, 1_u32), (20, 1448), (24, 2), (28, 3), (32, 40_000), (36, 1)] {
+        record[40..].copy_from_slice(&Ipv6Addr::LOCALHOST.octets());
+        for (at, value) in
+            [(16, 9 << 8 | 2 << 2 | 1_u32), (20, 1448), (24, 2), (28, 3), (32, 40_000), (36, 1)]
+        {
             record[at..at + 4].copy_from_slice(&value.to_ne_bytes());
         }
         let expected = Measured {
@@ -107,6 +119,8 @@ mod tests {
             dsacks: 3,
             least_rtt_us: 40_000,
             end: End::Complete,
+            trial: 9,
+            peer: Ipv6Addr::LOCALHOST,
         };
         assert_eq!(Measured::read(&record), Some(expected));
         assert_eq!(Measured::read(&record[1..]), None);

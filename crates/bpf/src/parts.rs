@@ -6,7 +6,16 @@ use crate::assembler::Arithmetic::And;
 use crate::assembler::Condition::{Equal, NotEqual};
 use crate::assembler::Register::{R0, R1, R2, R3, R6, R10};
 use crate::assembler::{Assembler, Helper, Label, Operand, Register, Width};
-use crate::selection::Prefix;
+use crate::selection::{Prefix, Selection};
+
+/// Positions in `struct bpf_sock_ops`. The peer's address has 16 bytes, also if it is an IPv4
+/// address.
+pub(crate) const EVENT: i16 = 0;
+const PEER: i16 = 32;
+const LOCAL_PORT: i16 = 68;
+
+/// `BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB`.
+const PASSIVE_ESTABLISHED: i32 = 5;
 
 /// Adds to a counter of this processor. `slot` is a position of four bytes on the stack. It
 /// overwrites `R0` to `R5`.
@@ -77,6 +86,16 @@ pub(crate) fn require_peer(
     }
     program.jump(otherwise);
     program.bind(selected);
+}
+
+/// Jumps unless the event of a socket, whose number is in `R2`, is that a selected connection was
+/// accepted. The context is in `R6`. It overwrites `R2` and `R3`.
+pub(crate) fn require_accepted(program: &mut Assembler, selection: &Selection, otherwise: Label) {
+    program.jump_if(NotEqual, R2, PASSIVE_ESTABLISHED, otherwise);
+    program.load(Width::Word, R2, R6, LOCAL_PORT);
+    let ports = selection.ports.iter().map(|port| i32::from(*port));
+    require_one_of(program, R2, ports, otherwise);
+    require_peer(program, R6, PEER, &selection.peers, otherwise);
 }
 
 /// Puts a pointer to `struct tcp_sock` into `R0`, or jumps. The context in `R6` has the socket at

@@ -43,6 +43,14 @@ impl Prefix {
             .map(move |index| (word(self.address, index), word(mask(self.length), index)))
             .filter(|(_, mask)| *mask != 0)
     }
+
+    /// The key of a map of prefixes (`struct bpf_lpm_trie_key_u8`): the length, and the address.
+    pub(crate) fn key(self) -> [u8; 20] {
+        let mut key = [0; 20];
+        key[..4].copy_from_slice(&u32::from(self.length).to_ne_bytes());
+        key[4..].copy_from_slice(&self.address.to_be_bytes());
+        key
+    }
 }
 
 /// Number whose first `length` bits of 128 are set.
@@ -117,5 +125,12 @@ mod tests {
         {
             assert_eq!(contains(six, text.parse().unwrap()), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn the_key_of_a_map_begins_with_the_length() {
+        let key = mapped([192, 0, 2, 0], 24).unwrap().key();
+        assert_eq!(key[..4], 120_u32.to_ne_bytes());
+        assert_eq!(key[4..], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 192, 0, 2, 0]);
     }
 }

@@ -6,22 +6,15 @@ use std::os::fd::AsFd;
 
 use tun::Error;
 
-use crate::assembler::Condition::{Equal, NotEqual};
+use crate::assembler::Condition::Equal;
 use crate::assembler::Register::{R0, R1, R2, R3, R4, R5, R6, R10};
 use crate::assembler::{Assembler, Helper, Width};
 use crate::cuts::{Cut, CutSockets, Cuts};
 use crate::kernel::{Link, Map, Place, Program};
 use crate::parts;
 use crate::selection::Selection;
-use crate::trial::Trial;
+use crate::trial::Arm;
 
-// Positions in `struct bpf_sock_ops`.
-const EVENT: i16 = 0;
-/// The peer's address, also if it is an IPv4 address.
-const PEER: i16 = 32;
-const LOCAL_PORT: i16 = 68;
-
-const PASSIVE_ESTABLISHED: i32 = 5;
 const SOL_TCP: i32 = 6;
 const TCP_NODELAY: i32 = 1;
 const TCP_BPF_IW: i32 = 1001;
@@ -68,8 +61,7 @@ pub struct Changed {
 
 impl SocketSettings {
     /// Attaches the remedy to the sockets of a cgroup, the descriptor of its folder. The cgroup of
-    /// the selection does not count. In a trial, it also assigns and measures connections, and the
-    /// remedy is for those of one group.
+    /// the selection does not count. In a trial, the remedy is for the connections of one arm.
     ///
     /// # Errors
     /// Returns an error without privileges.
@@ -77,11 +69,11 @@ impl SocketSettings {
         cgroup: &impl AsFd,
         selection: &Selection,
         settings: &Settings,
-        trial: Option<&Trial>,
+        arm: Option<Arm<'_>>,
     ) -> Result<Self, Error> {
         let counters = Map::array(8, 2)?;
         let cut = settings.cut.map(CutSockets::new).transpose()?;
-        let code = write(selection, settings, &counters, cut.as_ref(), trial);
+        let code = write(selection, settings, &counters, cut.as_ref(), arm);
         let program = Program::load(Place::SocketEvents, c"tcpsf_settings", &code)?;
         Ok(Self { counters, link: Some(program.attach_to_cgroup(cgroup)?), cut })
     }
@@ -110,22 +102,15 @@ fn write(
     settings: &Settings,
     counters: &Map,
     cut: Option<&CutSockets>,
-    trial: Option<&Trial>,
+    arm: Option<Arm<'_>>,
 ) -> Vec<u8> {
     let mut program = Assembler::default();
     let end = program.label();
     program.set(R6, R1);
-    program.load(Width::Word, R2, R6, EVENT);
-    if let Some(trial) = trial {
-        trial.handle_events(&mut program, end);
-    }
-    program.jump_if(NotEqual, R2, PASSIVE_ESTABLISHED, end);
-    program.load(Width::Word, R2, R6, LOCAL_PORT);
-    let ports = selection.ports.iter().map(|port| i32::from(*port));
-    parts::require_one_of(&mut program, R2, ports, end);
-    parts::require_peer(&mut program, R6, PEER, &selection.peers, end);
-    if let Some(trial) = trial {
-        trial.assign(&mut program, end);
+    program.load(Width::Word, R2, R6, parts::EVENT);
+    parts::require_accepted(&mut program, selection, end);
+    if let Some(arm) = arm {
+        arm.require_remedied(&mut program, COOKIE, end);
     }
     parts::count(&mut program, counters, KEY, CONNECTIONS, 1);
     let options = [

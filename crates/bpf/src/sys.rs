@@ -68,8 +68,15 @@ unsafe fn owned(result: libc::c_long) -> io::Result<OwnedFd> {
 }
 
 /// Creates a map.
-pub(crate) fn create_map(kind: u32, key: u32, value: u32, entries: u32) -> io::Result<OwnedFd> {
-    let attribute = Attribute::new().word(0, kind).word(4, key).word(8, value).word(12, entries);
+pub(crate) fn create_map(
+    kind: u32,
+    key: u32,
+    value: u32,
+    entries: u32,
+    flags: u32,
+) -> io::Result<OwnedFd> {
+    let attribute = Attribute::new().word(0, kind).word(4, key).word(8, value);
+    let attribute = attribute.word(12, entries).word(16, flags);
     // SAFETY: this command has no pointers, and returns a new descriptor.
     unsafe { owned(bpf(MAP_CREATE, attribute)?) }
 }

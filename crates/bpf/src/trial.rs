@@ -1,5 +1,9 @@
-//! A trial of a remedy: connections are assigned at random, and the transfers of both groups are
-//! measured.
+//! Trials of remedies: connections are assigned at random, and the transfers of all are measured.
+//!
+//! The assignment is by the peer's address: the longest prefix of it in a map has the remedy (an
+//! [`Arm`]), the share of the connections that get it, and the number of the trial. So the clients
+//! of each network can have a trial and a remedy of their own. At first there is one prefix of all
+//! addresses.
 //!
 //! A transfer begins with the first packet of new data while nothing is in flight, and ends when
 //! all data that the server has written is acknowledged. The time between both is measured in the
@@ -17,7 +21,7 @@ use std::os::fd::AsFd;
 
 use tun::Error;
 
-use crate::assembler::Arithmetic::{And, Or};
+use crate::assembler::Arithmetic::{And, Or, ShiftRight};
 use crate::assembler::Condition::{AtMost, Equal, NotEqual};
 use crate::assembler::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 use crate::assembler::{Assembler, Helper, Label, Width};
@@ -27,11 +31,20 @@ use crate::measured::{
     ABORTED, BEFORE, COMPLETE, CONNECTION, Measured, RECORD_BYTES, REMEDIED, WITHOUT,
 };
 use crate::parts;
-use crate::selection::Device;
+use crate::selection::{Device, Prefix, Selection};
 use crate::sys::Ring;
 
 /// Most connections that are measured at a time.
 const CONNECTIONS: u32 = 1 << 17;
+
+/// Most prefixes with an assignment of their own.
+const PREFIXES: u32 = 4096;
+
+/// Trials that end separately: the others have the numbers of earlier ones.
+const TRIALS: u32 = 1 << 16;
+
+/// Most arms: their numbers have six bits.
+const ARMS: u8 = 64;
 
 /// Bytes of the ring of transfers.
 const RING: u32 = 1 << 20;
@@ -56,8 +69,9 @@ const STATE_EVENT: i32 = 10;
 const RTT_EVENT: i32 = 12;
 const EVENT_FLAGS: i32 = 1 << 2 | 1 << 3;
 
-// Value of a connection: its group, and of the transfer that is under way the first sequence
-// number, the beginning in nanoseconds (0: none), and the retransmissions and DSACKs before it.
+// Value of a connection: its group with the arm and the trial (see `measured`), and of the transfer
+// that is under way the first sequence number, the beginning in nanoseconds (0: none), and the
+// retransmissions and DSACKs before it.
 const VALUE_BYTES: u32 = 24;
 const GROUP: i16 = 0;
 const FIRST: i16 = 4;
@@ -69,7 +83,8 @@ const DSACKS: i16 = 20;
 const COUNTER: i16 = -8;
 const COOKIE: i16 = -16;
 const VALUE: i16 = -40;
-const RECORD: i16 = -80;
+const RECORD: i16 = -96;
+const KEY: i16 = -120;
 
 /// Numbers of further counters: connections that are left out, and transfers that found the ring
 /// full.
@@ -92,15 +107,38 @@ pub struct Assigned {
     pub lost: u64,
 }
 
-/// A trial. It is needed when the remedies are attached, and ends with this value.
+/// Assignment of the connections with a prefix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Assignment {
+    /// Share of the connections, in 256ths, that get the remedy. With a share of zero, connections
+    /// belong to the group before the trial.
+    pub share: u32,
+    /// Number of the remedy, up to 63.
+    pub arm: u8,
+    /// Number of the trial in the records, of 24 bits.
+    pub trial: u32,
+}
+
+/// A remedy of a trial.
+#[derive(Debug, Clone, Copy)]
+pub struct Arm<'a> {
+    /// The trial, whose program sees an accepted connection before that of the remedy.
+    pub trial: &'a Trial,
+    /// Number of the remedy, up to 63.
+    pub number: u8,
+}
+
+/// Trials. They are needed when the remedies are attached, and end with this value.
 #[derive(Debug)]
 pub struct Trial {
     connections: Map,
     records: Map,
     counters: Map,
-    share: Map,
+    assignments: Map,
+    /// By the number of a trial: whether its connections have no remedy any more.
+    ended: Map,
     ring: Ring,
-    beginnings: Vec<Link>,
+    links: Vec<Link>,
     socket: Socket,
 }
 
@@ -113,47 +151,69 @@ struct Socket {
     retransmitted: i16,
     dsacks: i16,
     timestamps: Flag,
+    peer: i16,
 }
 
 impl Trial {
-    /// Creates a trial, and measures the beginnings of transfers at devices. No connection gets the
-    /// remedy until [`set_share`](Self::set_share).
+    /// Measures the connections that are accepted by the sockets of a cgroup, the descriptor of its
+    /// folder, and the beginnings of their transfers at devices. The cgroup of the selection does
+    /// not count. No connection gets a remedy until [`assign`](Self::assign).
     ///
     /// # Errors
     /// Returns an error without privileges, and with a kernel that has no TCX.
-    pub fn new(devices: &[Device]) -> Result<Self, Error> {
+    pub fn new(
+        devices: &[Device],
+        cgroup: &impl AsFd,
+        selection: &Selection,
+    ) -> Result<Self, Error> {
         let members = ["snd_una", "snd_nxt", "write_seq", "total_retrans", "dsack_dups"];
         let [unacknowledged, next, end, retransmitted, dsacks] =
             btf::positions("tcp_sock", members)?;
         let timestamps = btf::flag("tcp_sock", "rx_opt", "tcp_options_received", "tstamp_ok")?;
-        let socket = Socket { unacknowledged, next, end, retransmitted, dsacks, timestamps };
+        let peer = btf::peer()?;
+        let socket = Socket { unacknowledged, next, end, retransmitted, dsacks, timestamps, peer };
         let records = Map::ring(RING)?;
         let ring = Ring::new(records.as_fd(), RING as usize)
             .map_err(|error| Error::new("map the ring of a BPF program", error))?;
         let mut trial = Self {
             connections: Map::by_cookie(VALUE_BYTES, CONNECTIONS)?,
             counters: Map::array(8, COUNTERS)?,
-            share: Map::shared_array(4, 1)?,
+            assignments: Map::prefixes(PREFIXES)?,
+            ended: Map::shared_array(4, TRIALS)?,
             records,
             ring,
-            beginnings: Vec::new(),
+            links: Vec::new(),
             socket,
         };
+        trial.assign(Prefix::ALL, Assignment { share: 0, arm: 0, trial: 0 })?;
         let code = trial.beginning();
         for device in devices {
             let program = Program::load(Place::Egress, c"tcpsf_begin", &code)?;
-            trial.beginnings.push(program.attach_to_device(device.index)?);
+            trial.links.push(program.attach_to_device(device.index)?);
         }
+        let program = Program::load(Place::SocketEvents, c"tcpsf_trial", &trial.events(selection))?;
+        trial.links.push(program.attach_to_cgroup(cgroup)?);
         Ok(trial)
     }
 
-    /// Changes the share of the connections, in 256ths, that get the remedy from now on. With a
-    /// share of zero, connections belong to the group before the trial.
+    /// Assigns the connections that are accepted from now on and whose peer has this prefix, and no
+    /// longer one with another assignment.
+    ///
+    /// # Errors
+    /// Returns the error of the system, also if there are too many prefixes.
+    pub fn assign(&self, prefix: Prefix, assignment: Assignment) -> Result<(), Error> {
+        let Assignment { share, arm, trial } = assignment;
+        self.assignments.set_prefix(prefix, [share, trial << 8 | u32::from(arm % ARMS) << 2])
+    }
+
+    /// Ends the remedies that look up the connection for each packet (`dup-tail`), also for the
+    /// connections of the trial that have them. Trials whose numbers differ by a multiple of 65536
+    /// end together.
     ///
     /// # Errors
     /// Returns the error of the system.
-    pub fn set_share(&self, share: u32) -> Result<(), Error> {
-        self.share.set(0, share)
+    pub fn end(&self, trial: u32) -> Result<(), Error> {
+        self.ended.set(trial % TRIALS, 1)
     }
 
     /// Passes each record since the last call to `take`.
@@ -182,15 +242,7 @@ impl Trial {
 
     /// Ends the measurement. The counts remain.
     pub fn detach(&mut self) {
-        self.beginnings.clear();
-    }
-
-    /// Jumps unless the socket of the context in `R6` has the remedy. `slot` is a position of eight
-    /// bytes on the stack. It overwrites `R0` to `R5`.
-    pub(crate) fn require_remedied(&self, program: &mut Assembler, slot: i16, otherwise: Label) {
-        self.look_up(program, slot, otherwise);
-        program.load(Width::Word, R0, R0, GROUP);
-        program.jump_if(NotEqual, R0, REMEDIED.cast_signed(), otherwise);
+        self.links.clear();
     }
 
     /// Puts a pointer to the value of the context's connection into `R0`, or jumps.
@@ -235,9 +287,23 @@ impl Trial {
         program.finish()
     }
 
+    /// The program at the sockets, which assigns connections and measures the ends of transfers.
+    fn events(&self, selection: &Selection) -> Vec<u8> {
+        let mut program = Assembler::default();
+        let end = program.label();
+        program.set(R6, R1);
+        program.load(Width::Word, R2, R6, parts::EVENT);
+        self.handle_ends(&mut program, end);
+        parts::require_accepted(&mut program, selection, end);
+        self.assign_accepted(&mut program, end);
+        program.bind(end);
+        program.exit_with(1);
+        program.finish()
+    }
+
     /// Handles the events of measured sockets, of which the number is in `R2`. The context is in
     /// `R6`. Other events follow.
-    pub(crate) fn handle_events(&self, program: &mut Assembler, end: Label) {
+    fn handle_ends(&self, program: &mut Assembler, end: Label) {
         let (is_state, is_rtt, others) = (program.label(), program.label(), program.label());
         let write = program.label();
         program.jump_if(Equal, R2, RTT_EVENT, is_rtt);
@@ -307,6 +373,7 @@ impl Trial {
         program.load(Width::Word, R2, R6, LEAST_RTT);
         program.store(Width::Word, R10, RECORD + 32, R2);
         program.store(Width::Word, R10, RECORD + 36, R8);
+        self.copy_peer(program, RECORD + 40);
         program.load_map(R1, &self.records);
         program.stack_pointer(R2, RECORD);
         program.set(R3, i32::from(RECORD_BYTES));
@@ -317,22 +384,30 @@ impl Trial {
         program.bind(written);
     }
 
-    /// Assigns an accepted connection, whose context is in `R6`, to a group. Jumps if it does not
-    /// get the remedy.
-    pub(crate) fn assign(&self, program: &mut Assembler, otherwise: Label) {
-        let (measured, left_out, full) = (program.label(), program.label(), program.label());
-        let done = program.label();
-        load_socket(program, otherwise);
+    /// Copies the address of the peer of the socket in `R7` to the stack.
+    fn copy_peer(&self, program: &mut Assembler, to: i16) {
+        for at in [0, 4, 8, 12] {
+            program.load(Width::Word, R2, R7, self.socket.peer + at);
+            program.store(Width::Word, R10, to + at, R2);
+        }
+    }
+
+    /// Assigns an accepted connection, whose context is in `R6`, to a group.
+    fn assign_accepted(&self, program: &mut Assembler, end: Label) {
+        let (measured, left_out) = (program.label(), program.label());
+        load_socket(program, end);
         program.load(Width::Byte, R2, R7, self.socket.timestamps.position);
         program.arithmetic(And, R2, self.socket.timestamps.mask);
         program.jump_if(Equal, R2, 0, left_out);
-        // R9: the share in 256ths.
-        program.store(Width::Word, R10, COUNTER, 0);
-        program.load_map(R1, &self.share);
-        program.stack_pointer(R2, COUNTER);
+        program.store(Width::Word, R10, KEY, 128);
+        self.copy_peer(program, KEY + 4);
+        program.load_map(R1, &self.assignments);
+        program.stack_pointer(R2, KEY);
         program.call(Helper::MapLookup);
-        program.jump_if(Equal, R0, 0, otherwise);
+        program.jump_if(Equal, R0, 0, end);
+        // R9: the share in 256ths. R8: the trial and the arm.
         program.load(Width::Word, R9, R0, 0);
+        program.load(Width::Word, R8, R0, 4);
         program.call(Helper::Random);
         program.arithmetic(And, R0, 0xff);
         program.set(R7, BEFORE.cast_signed());
@@ -346,31 +421,51 @@ impl Trial {
             program.store(Width::Double, R10, VALUE + at, R2);
         }
         program.store(Width::Word, R10, VALUE + FIRST, R2);
-        program.store(Width::Word, R10, VALUE + GROUP, R7);
+        program.arithmetic(Or, R8, R7);
+        program.store(Width::Word, R10, VALUE + GROUP, R8);
         parts::store_cookie(program, COOKIE);
         program.load_map(R1, &self.connections);
         program.stack_pointer(R2, COOKIE);
         program.stack_pointer(R3, VALUE);
         program.set(R4, 0);
         program.call(Helper::MapUpdate);
-        program.jump_if(NotEqual, R0, 0, full);
+        program.jump_if(NotEqual, R0, 0, left_out);
         program.set(R1, R6);
         program.load(Width::Word, R2, R6, EVENTS);
         program.arithmetic(Or, R2, EVENT_FLAGS);
         program.call(Helper::SetSocketEvents);
-        for (group, next) in [(REMEDIED, done), (WITHOUT, otherwise), (BEFORE, otherwise)] {
+        for group in [REMEDIED, WITHOUT, BEFORE] {
             let other = program.label();
             program.jump_if(NotEqual, R7, group.cast_signed(), other);
             parts::count(program, &self.counters, COUNTER, group, 1);
-            program.jump(next);
+            program.jump(end);
             program.bind(other);
         }
-        program.jump(otherwise);
         program.bind(left_out);
-        program.bind(full);
         parts::count(program, &self.counters, COUNTER, LEFT_OUT, 1);
-        program.jump(otherwise);
-        program.bind(done);
+    }
+}
+
+impl Arm<'_> {
+    /// Jumps unless the socket of the context in `R6` has the remedy. `slot` is a position of eight
+    /// bytes on the stack. It overwrites `R0` to `R5`.
+    pub(crate) fn require_remedied(&self, program: &mut Assembler, slot: i16, otherwise: Label) {
+        let trial = self.trial;
+        let code = u32::from(self.number % ARMS) << 2 | REMEDIED;
+        trial.look_up(program, slot, otherwise);
+        program.load(Width::Word, R1, R0, GROUP);
+        program.set(R2, R1);
+        program.arithmetic(And, R2, 0xff);
+        program.jump_if(NotEqual, R2, code.cast_signed(), otherwise);
+        program.arithmetic(ShiftRight, R1, 8);
+        program.arithmetic(And, R1, (TRIALS - 1).cast_signed());
+        program.store(Width::Word, R10, slot, R1);
+        program.load_map(R1, &trial.ended);
+        program.stack_pointer(R2, slot);
+        program.call(Helper::MapLookup);
+        program.jump_if(Equal, R0, 0, otherwise);
+        program.load(Width::Word, R0, R0, 0);
+        program.jump_if(NotEqual, R0, 0, otherwise);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use bpf::{Cgroup, Cut, Device, Prefix, Selection, Settings};
+use bpf::{Arm, Assignment, Cgroup, Cut, Device, Prefix, Selection, Settings};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -19,9 +19,9 @@ impl TailCopies {
     /// their link-layer headers. `peers` are prefixes of the peer's address, each with its length
     /// in bits; an IPv4 address is mapped to IPv6. `cgroup` is the identifier of a cgroup and its
     /// level. An error of the system raises a `RuntimeError` with two arguments: the error, and a
-    /// hint or `None`.
+    /// hint or `None`. In a trial, the remedy is for the connections of the arm with this number.
     #[new]
-    #[pyo3(signature = (*, devices, ports, peers, cgroup, trial))]
+    #[pyo3(signature = (*, devices, ports, peers, cgroup, trial, arm = 0))]
     #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python as values")]
     fn new(
         devices: Vec<(u32, u8)>,
@@ -29,11 +29,12 @@ impl TailCopies {
         peers: Vec<(u128, u8)>,
         cgroup: Option<(u64, u8)>,
         trial: Option<PyRef<'_, RemedyTrial>>,
+        arm: u8,
     ) -> PyResult<Self> {
         let cgroup = cgroup.map(|(id, level)| Cgroup { id, level });
         let selection = Selection { ports, cgroup, peers: prefixes(&peers)? };
-        let trial = trial.as_deref().map(|trial| &trial.0);
-        let attached = bpf::TailCopies::attach(&places(&devices), &selection, trial);
+        let arm = trial.as_deref().map(|trial| Arm { trial: &trial.0, number: arm });
+        let attached = bpf::TailCopies::attach(&places(&devices), &selection, arm);
         attached.map(Self).map_err(|error| refused(&error))
     }
 
@@ -62,7 +63,8 @@ impl SocketSettings {
     /// if the folder cannot be opened.
     #[new]
     #[pyo3(signature = (
-        *, cgroup, ports, peers, rto_min_us, initial_window, tail, last_byte, fixed_size, trial
+        *, cgroup, ports, peers, rto_min_us, initial_window, tail, last_byte, fixed_size, trial,
+        arm = 0
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one caller")]
     #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python as values")]
@@ -76,6 +78,7 @@ impl SocketSettings {
         last_byte: bool,
         fixed_size: Option<(u8, u8, u8)>,
         trial: Option<PyRef<'_, RemedyTrial>>,
+        arm: u8,
     ) -> PyResult<Self> {
         let folder = File::open(cgroup)?;
         let selection = Selection { ports, cgroup: None, peers: prefixes(&peers)? };
@@ -83,8 +86,8 @@ impl SocketSettings {
             fixed_size.map(|(segments, window, below)| Cut::FixedSize { segments, window, below });
         let cut = tail.map(Cut::Tail).or(last_byte.then_some(Cut::LastByte)).or(fixed_size);
         let settings = Settings { rto_min_us, initial_window, cut };
-        let trial = trial.as_deref().map(|trial| &trial.0);
-        let attached = bpf::SocketSettings::attach(&folder, &selection, &settings, trial);
+        let arm = trial.as_deref().map(|trial| Arm { trial: &trial.0, number: arm });
+        let attached = bpf::SocketSettings::attach(&folder, &selection, &settings, arm);
         attached.map(Self).map_err(|error| refused(&error))
     }
 
@@ -101,7 +104,7 @@ impl SocketSettings {
     }
 }
 
-/// Connections of a trial, and their transfers.
+/// Connections of trials, and their transfers.
 #[pyclass(module = "tcpsf._core")]
 pub(crate) struct RemedyTrial(bpf::Trial);
 
@@ -109,24 +112,42 @@ pub(crate) struct RemedyTrial(bpf::Trial);
 /// retransmitted segments, DSACKs, the minimum of the round-trip time in microseconds, and the end.
 /// The group is 0 without the remedy, 1 with it, and 2 before the trial. The end is 0 for a
 /// transfer that its connection has aborted, 1 for a complete one, and 2 for a connection without a
-/// transfer. At the end of a connection, segments and DSACKs are those of all its time.
-type Transfer = (u64, u64, u8, u32, u32, u32, u32, u8);
+/// transfer. At the end of a connection, segments and DSACKs are those of all its time. Then follow
+/// the number of the trial and the peer's address; an IPv4 address is mapped to IPv6.
+type Transfer = (u64, u64, u8, u32, u32, u32, u32, u8, u32, u128);
 
 #[pymethods]
 impl RemedyTrial {
-    /// Creates a trial. The beginnings of transfers are measured at devices. Errors are those of
-    /// `TailCopies`.
+    /// Measures connections that are accepted by the sockets of a cgroup, given by its folder. The
+    /// beginnings of transfers are measured at devices. Errors are those of `SocketSettings`.
     #[new]
-    #[pyo3(signature = (*, devices))]
+    #[pyo3(signature = (*, devices, cgroup, ports, peers))]
     #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python as values")]
-    fn new(devices: Vec<(u32, u8)>) -> PyResult<Self> {
-        bpf::Trial::new(&places(&devices)).map(Self).map_err(|error| refused(&error))
+    fn new(
+        devices: Vec<(u32, u8)>,
+        cgroup: PathBuf,
+        ports: Vec<u16>,
+        peers: Vec<(u128, u8)>,
+    ) -> PyResult<Self> {
+        let folder = File::open(cgroup)?;
+        let selection = Selection { ports, cgroup: None, peers: prefixes(&peers)? };
+        let created = bpf::Trial::new(&places(&devices), &folder, &selection);
+        created.map(Self).map_err(|error| refused(&error))
     }
 
-    /// Changes the share of the connections, in 256ths, that get the remedy from now on. It is zero
-    /// at first: connections then belong to the group before the trial.
-    fn set_share(&self, share: u32) -> PyResult<()> {
-        self.0.set_share(share).map_err(|error| refused(&error))
+    /// Assigns the connections with a prefix of the peer's address from now on: the share in 256ths
+    /// that gets the remedy, the number of the remedy's arm, and that of the trial. With a share of
+    /// zero, connections belong to the group before the trial. At first this holds for all.
+    #[pyo3(signature = (prefix, *, share, arm, trial))]
+    fn assign(&self, prefix: (u128, u8), share: u32, arm: u8, trial: u32) -> PyResult<()> {
+        let assignment = Assignment { share, arm, trial };
+        let done = self.0.assign(self::prefix(prefix)?, assignment);
+        done.map_err(|error| refused(&error))
+    }
+
+    /// Ends the copies for all connections of a trial.
+    fn end(&self, trial: u32) -> PyResult<()> {
+        self.0.end(trial).map_err(|error| refused(&error))
     }
 
     /// Transfers and connections that ended since the last call.
@@ -142,6 +163,8 @@ impl RemedyTrial {
                 one.dsacks,
                 one.least_rtt_us,
                 one.end as u8,
+                one.trial,
+                one.peer.to_bits(),
             ));
         });
         found

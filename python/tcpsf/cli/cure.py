@@ -22,7 +22,7 @@ from tcpsf.cli import verbosity
 from tcpsf.cli.output import print_message, print_result
 from tcpsf.cli.signals import handling
 from tcpsf.cure import Attachment, CurePolicy, CureTarget, PeerPrefix, attached
-from tcpsf.cure.attachment import listening_ports
+from tcpsf.cure.attachment import TrialArm, listening_ports
 from tcpsf.cure.cgroups import group_at, new_group
 from tcpsf.cure.control import DETACH, STATUS, CureControl, ask, controlled, running
 from tcpsf.cure.preload import Preloaded, preloaded
@@ -180,11 +180,11 @@ class CureSession(Generic[Applied]):
 
 @contextmanager
 def session(
-    policy: CurePolicy, target: CureTarget, *, json: bool, in_trial: bool = False
+    policy: CurePolicy, target: CureTarget, *, json: bool, arm: TrialArm | None = None
 ) -> Iterator[CureSession[Attachment]]:
     """Attach a policy, announce it, and sum up its effects at the end."""
     with (
-        attached(policy, target, in_trial=in_trial) as found,
+        attached(policy, target, arm=arm) as found,
         in_session(found, json=json) as current,
     ):
         yield current
@@ -338,6 +338,13 @@ def status(*, json: bool) -> None:
         "connections",
     ]
     print_result(table([head, *rows], left=range(1, 7)))
+    with_prefixes = [each for each in found if "prefixes" in each]
+    if with_prefixes:
+        from tcpsf.cli.cure_prefixes import prefix_table
+
+        for each in with_prefixes:
+            print_result(f"\nProcess {each['pid']} by prefix of the peers:")
+            print_result(prefix_table(each["prefixes"], each["further_prefixes"]))
 
 
 def detach(*, processes: Sequence[int], everything: bool) -> None:

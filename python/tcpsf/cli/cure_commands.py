@@ -165,17 +165,35 @@ def trial(**arguments: Any) -> None:
     metavar="FILE",
     help="Try the remedies that `tcpsf advise --json` favours.",
 )
+@click.option(
+    "--prefix-v4",
+    type=Count(most=32),
+    default=24,
+    show_default=True,
+    metavar="N",
+    help="Length of the prefixes of IPv4 clients in bits.",
+)
+@click.option(
+    "--prefix-v6",
+    type=Count(most=128),
+    default=48,
+    show_default=True,
+    metavar="N",
+    help="Length of the prefixes of IPv6 clients in bits.",
+)
 @_trial
 def auto(**arguments: Any) -> None:
-    """Try remedies in turn, and keep the first that helps.
+    """Try remedies for each network of clients in turn, and keep the first that helps.
 
-    Each gets a trial. One with the verdict keep is applied to 15 of 16 connections, and withdrawn if
-    the comparison with the others changes. Then the next one is tried. The command ends when no remedy
-    is left, with the exit status 3, or with Ctrl-C.
+    Clients are grouped by prefixes of their addresses. A prefix with 100 connections has trials of its
+    own, and the others have trials together. A remedy with the verdict keep is applied to 15 of 16
+    connections of the prefix, and withdrawn if the comparison with the others changes. Then the next
+    one is tried. The command ends when no remedy is left for any prefix, with the exit status 3, or
+    with Ctrl-C. The exit status is then 0 if a remedy is kept, and otherwise 4.
 
     For example: tcpsf cure auto --port 443
     """
-    from tcpsf.cli.cure_trial import auto
+    from tcpsf.cli.cure_auto import auto
 
     auto(**arguments)
 

@@ -1,4 +1,4 @@
-"""`tcpsf cure trial` and `auto`: a remedy for half of the connections, and the comparison."""
+"""`tcpsf cure trial`: a remedy for half of the connections, and the comparison."""
 
 from __future__ import annotations
 
@@ -17,16 +17,20 @@ from tcpsf.cli.cure import SLICE_S, CureSession, running_target, session
 from tcpsf.cli.output import print_message, print_result
 from tcpsf.cli.signals import handling
 from tcpsf.cure import Attachment, CurePolicy, CureTarget, PeerPrefix
-from tcpsf.cure.candidates import USUAL, advised
-from tcpsf.cure.trial import CureTrial, TrialGroup, TrialResult, TrialVerdict
-from tcpsf.errors import TcpsfError
+from tcpsf.cure.attachment import TrialArm, measured
+from tcpsf.cure.peers import ALL
+from tcpsf.cure.trial import (
+    HALF,
+    CureTrial,
+    TrialDecision,
+    TrialGroup,
+    TrialResult,
+    TrialRule,
+    TrialVerdict,
+)
 from tcpsf.sequential import AnytimeDifference
 from tcpsf.text import number, plain, seconds, seconds_estimate, table
 
-HALF: Final = 128
-"""Share of the connections with the remedy during the trial, in 256ths."""
-MOST: Final = 240
-"""Share with the remedy after the trial: the others show whether it still helps."""
 LOOK_S: Final = 1.0
 """Time between two comparisons in seconds."""
 REPORT_S: Final = 10.0
@@ -60,72 +64,33 @@ def trial(
     raise click.exceptions.Exit(STATUS[found.verdict])
 
 
-def auto(
-    *,
-    policies: Sequence[str],
-    advice: Path | None,
-    ports: Sequence[int],
-    peers: Sequence[PeerPrefix],
-    devices: Sequence[str],
-    cgroup: Path | None,
-    anyway: bool,
-    longest_s: float | None,
-    least_gain: float,
-    json: bool,
-) -> None:
-    """Try remedies in turn, and keep the first that helps as long as it does."""
-    if policies and advice is not None:
-        raise TcpsfError(
-            "cannot choose remedies: both `--policy` and `--advice` are given",
-            hint="give one of them",
-        )
-    candidates = (
-        advised(advice)
-        if advice is not None
-        else [CurePolicy.parse(each) for each in policies or USUAL]
-    )
-    target = running_target(ports=ports, peers=peers, devices=devices, cgroup=cgroup, anyway=anyway)
-    for candidate in candidates:
-        with _trying(candidate, target, least_gain, json=json) as running:
-            found = running.until_decided(longest_s)
-            _show(found, json=json)
-            if found.verdict is TrialVerdict.KEEP and not running.is_stopped:
-                print_message(f"{candidate} is kept for 15 of 16 connections.")
-                found = running.while_it_helps()
-                _show(found, json=json)
-        if running.is_stopped:
-            raise click.exceptions.Exit(STATUS[found.verdict])
-    print_message("No remedy is kept.")
-    raise click.exceptions.Exit(STATUS[TrialVerdict.WITHDRAW])
-
-
 @contextmanager
 def _trying(
     policy: CurePolicy, target: CureTarget, least_gain: float, *, json: bool
 ) -> Iterator[_Trial]:
     """Attach a policy for a trial, and explain at the end what was not measured."""
+    rule = TrialRule(least_gain=least_gain, copies=policy.copies_tail)
     with (
-        session(policy, target, json=json, in_trial=True) as current,
+        measured(target) as kernel,
+        session(policy, target, json=json, arm=TrialArm(kernel, 0)) as current,
         handling(current.stop),
     ):
-        running = _Trial(current, CureTrial(least_gain))
-        yield running
-        unmeasured = running.counts()
-    _explain_unmeasured(unmeasured)
+        yield _Trial(current, kernel, CureTrial(rule))
+        unmeasured = kernel.counts()
+    explain_unmeasured(unmeasured)
 
 
 class _Trial:
     """A trial that is running."""
 
-    def __init__(self, current: CureSession[Attachment], transfers: CureTrial) -> None:
-        if current.attachment.trial is None:
-            message = "the policy is attached without a trial"
-            raise RuntimeError(message)
+    def __init__(
+        self, current: CureSession[Attachment], kernel: _core.RemedyTrial, transfers: CureTrial
+    ) -> None:
         self._current = current
-        self._kernel: _core.RemedyTrial = current.attachment.trial
+        self._kernel = kernel
         self._transfers = transfers
         self._looked_s = self._reported_s = time.monotonic()
-        self.is_stopped = False
+        self._is_stopped = False
 
     def until_decided(self, longest_s: float | None) -> TrialResult:
         """Measure without the remedy, then give it to half, and return the verdict."""
@@ -135,35 +100,20 @@ class _Trial:
             self._report()
         if self._transfers.has_beginning:
             print_message("Half of the new connections get the remedy.")
-            self._kernel.set_share(HALF)
-        found = self._transfers.result()
+            self._kernel.assign((ALL.address, ALL.length), share=HALF, arm=0, trial=0)
+        found = self._transfers.verdict()
         while found.verdict is TrialVerdict.NOT_ENOUGH_DATA and self._continues(end_s):
             if self._is_time_to_look():
-                found = self._transfers.result()
+                found = self._transfers.verdict()
                 self._report(found)
-        return self._transfers.result() if self.is_stopped else found
-
-    def while_it_helps(self) -> TrialResult:
-        """Keep the remedy for most connections until a signal, or until it harms."""
-        self._kernel.set_share(MOST)
-        found = self._transfers.result()
-        while found.verdict is not TrialVerdict.WITHDRAW and self._continues(None):
-            if self._is_time_to_look():
-                found = self._transfers.result()
-                self._report(found)
-        return found
-
-    def counts(self) -> tuple[int, int]:
-        """Connections that were left out, and transfers that were lost."""
-        *_, left_out, lost = self._kernel.counts()
-        return left_out, lost
+        return self._transfers.result()
 
     def _continues(self, end_s: float | None) -> bool:
         """Wait for a moment and take transfers. Returns false at the end, or after a signal."""
         if self._current.control.serve(SLICE_S) or self._current.signals:
-            self.is_stopped = True
+            self._is_stopped = True
         self._transfers.add(self._kernel.transfers())
-        return not self.is_stopped and (end_s is None or time.monotonic() < end_s)
+        return not self._is_stopped and (end_s is None or time.monotonic() < end_s)
 
     def _is_time_to_look(self) -> bool:
         now = time.monotonic()
@@ -172,7 +122,7 @@ class _Trial:
         self._looked_s = now
         return True
 
-    def _report(self, found: TrialResult | None = None) -> None:
+    def _report(self, found: TrialDecision | None = None) -> None:
         now = time.monotonic()
         if now - self._reported_s < REPORT_S:
             return
@@ -180,15 +130,13 @@ class _Trial:
         before, without, remedied = self._transfers.counts()
         text = f"connections: {before} before, {without} without the remedy, {remedied} with it"
         if found is not None and found.effect is not None:
-            text += f"; effect {_times(found.effect)}"
+            text += f"; effect {times(found.effect)}"
         print_message(text)
 
 
 def _show(found: TrialResult, *, json: bool) -> None:
     if json:
-        data: dict[str, Any] = asdict(found)
-        data["verdict"] = found.verdict.value
-        print_result(json_format.dumps({"event": "trial"} | data, default=str))
+        print_result(json_format.dumps({"event": "trial"} | plain_result(found)))
         return
     head = [
         "connections",
@@ -204,14 +152,21 @@ def _show(found: TrialResult, *, json: bool) -> None:
     rows = [_row(each) for each in found.groups]
     print_result(table([head, *rows], left=[0]))
     if found.effect is not None:
-        print_result(f"\nEffect on the mean completion time: {_times(found.effect)}")
+        print_result(f"\nEffect on the mean completion time: {times(found.effect)}")
     if found.side_effect is not None:
         low, high = found.side_effect.low, found.side_effect.high
         print_result(
             "Retransmitted segments per transfer without the remedy, less those before: "
             f"{plain(found.side_effect.value, 3)} ({plain(low, 3)} to {plain(high, 3)})"
         )
-    print_result(f"TrialVerdict: {found.verdict.value}: {found.reason}")
+    print_result(f"Verdict: {found.verdict.value}: {found.reason}")
+
+
+def plain_result(found: TrialResult) -> dict[str, Any]:
+    """Return a result as plain data for JSON."""
+    data = asdict(found) | {"verdict": found.verdict.value}
+    plain_data: dict[str, Any] = json_format.loads(json_format.dumps(data, default=str))
+    return plain_data
 
 
 def _row(group: TrialGroup) -> list[str]:
@@ -227,13 +182,15 @@ def _row(group: TrialGroup) -> list[str]:
     ]
 
 
-def _times(found: AnytimeDifference) -> str:
+def times(found: AnytimeDifference) -> str:
+    """Print a difference of times with its interval, in milliseconds."""
     value, low, high = (plain(1e3 * each, 1) for each in (found.value, found.low, found.high))
     return f"{value} ms ({low} to {high})"
 
 
-def _explain_unmeasured(counts: tuple[int, int]) -> None:
-    left_out, lost = counts
+def explain_unmeasured(counts: Sequence[int]) -> None:
+    """Print how many connections were left out, and how many transfers were lost."""
+    *_, left_out, lost = counts
     if left_out:
         print_message(
             f"{plain(left_out, 0)} connections without TCP timestamps were left out, because their "

@@ -47,11 +47,10 @@ class Attachment:
     devices: Sequence[NetDevice]
     copier: _core.TailCopies | None
     settings: _core.SocketSettings | None
-    trial: _core.RemedyTrial | None = None
 
     def detach(self) -> None:
         """End the policy."""
-        for each in (self.copier, self.settings, self.trial):
+        for each in (self.copier, self.settings):
             if each is not None:
                 each.detach()
 
@@ -71,15 +70,65 @@ class Attachment:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class TrialArm:
+    """A remedy of trials."""
+
+    trial: _core.RemedyTrial
+    number: int
+    """Number of the remedy, from 0 to 63."""
+
+
+@contextlib.contextmanager
+def measured(target: CureTarget) -> Iterator[_core.RemedyTrial]:
+    """Measure connections while the block runs. Remedies of trials are attached afterwards.
+
+    Raises the errors of `attached`.
+    """
+    _require_short(target)
+    group = target.group or hierarchy()
+    with _plain_errors():
+        trial = _core.RemedyTrial(
+            devices=_places(chosen(target.devices)),
+            cgroup=str(group.folder),
+            ports=list(target.ports),
+            peers=_prefixes(target),
+        )
+    try:
+        yield trial
+    finally:
+        trial.detach()
+
+
 @contextlib.contextmanager
 def attached(
-    policy: CurePolicy, target: CureTarget, *, in_trial: bool = False
+    policy: CurePolicy, target: CureTarget, *, arm: TrialArm | None = None
 ) -> Iterator[Attachment]:
     """Apply a policy to connections while the block runs.
 
-    In a trial, all connections are measured, and none has the policy at first. Raises `TcpsfError`
-    without privileges, or if the kernel cannot apply the policy.
+    With an arm, it is applied to the connections that the trial assigns to the arm. Raises
+    `TcpsfError` without privileges, or if the kernel cannot apply the policy.
     """
+    _require_short(target)
+    devices = chosen(target.devices) if policy.copies_tail or arm is not None else []
+    if policy.cuts:
+        with _plain_errors():
+            require_intact_data(policy, _settings)
+    with contextlib.ExitStack() as stack:
+        with _plain_errors():
+            copier = _copier(devices, target, arm) if policy.copies_tail else None
+            if copier is not None:
+                stack.callback(copier.detach)
+            settings = _settings(policy, target, arm) if policy.changes_sockets else None
+            if settings is not None:
+                stack.callback(settings.detach)
+        yield Attachment(
+            policy=policy, target=target, devices=devices, copier=copier, settings=settings
+        )
+
+
+def _require_short(target: CureTarget) -> None:
+    """Refuse a selection that is too long for a program."""
     if len(target.ports) > MOST_PORTS:
         raise TcpsfError(
             f"cannot select {len(target.ports)} ports: expected at most {MOST_PORTS}",
@@ -89,30 +138,6 @@ def attached(
         raise TcpsfError(
             f"cannot select {len(target.peers)} peer prefixes: expected at most {MOST_PEERS}",
             hint="give shorter prefixes that contain them, or run the command twice",
-        )
-    devices = chosen(target.devices) if policy.copies_tail or in_trial else []
-    if policy.cuts:
-        with _plain_errors():
-            require_intact_data(policy, _settings)
-    with contextlib.ExitStack() as stack:
-        with _plain_errors():
-            trial = _core.RemedyTrial(devices=_places(devices)) if in_trial else None
-            if trial is not None:
-                stack.callback(trial.detach)
-            copier = _copier(devices, target, trial) if policy.copies_tail else None
-            if copier is not None:
-                stack.callback(copier.detach)
-            is_needed = policy.changes_sockets or in_trial
-            settings = _settings(policy, target, trial) if is_needed else None
-            if settings is not None:
-                stack.callback(settings.detach)
-        yield Attachment(
-            policy=policy,
-            target=target,
-            devices=devices,
-            copier=copier,
-            settings=settings,
-            trial=trial,
         )
 
 
@@ -125,7 +150,7 @@ def _prefixes(target: CureTarget) -> list[tuple[int, int]]:
 
 
 def _copier(
-    devices: Sequence[NetDevice], target: CureTarget, trial: _core.RemedyTrial | None
+    devices: Sequence[NetDevice], target: CureTarget, arm: TrialArm | None
 ) -> _core.TailCopies:
     group = None if target.group is None else (target.group.identifier, target.group.level)
     return _core.TailCopies(
@@ -133,12 +158,13 @@ def _copier(
         ports=list(target.ports),
         peers=_prefixes(target),
         cgroup=group,
-        trial=trial,
+        trial=None if arm is None else arm.trial,
+        arm=0 if arm is None else arm.number,
     )
 
 
 def _settings(
-    policy: CurePolicy, target: CureTarget, trial: _core.RemedyTrial | None = None
+    policy: CurePolicy, target: CureTarget, arm: TrialArm | None = None
 ) -> _core.SocketSettings:
     group = target.group or hierarchy()
     minimum = None if policy.rto_min_ms is None else 1000 * policy.rto_min_ms
@@ -151,7 +177,8 @@ def _settings(
         tail=policy.tail_pieces,
         last_byte=policy.cuts_last_byte,
         fixed_size=policy.fixed_size,
-        trial=trial,
+        trial=None if arm is None else arm.trial,
+        arm=0 if arm is None else arm.number,
     )
 
 

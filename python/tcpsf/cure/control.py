@@ -18,7 +18,8 @@ from typing import Any
 
 _PREFIX = "tcpsf-cure-"
 _SOCKETS = Path("/proc/net/unix")
-_LIMIT = 4096
+_LIMIT = 1 << 17
+"""Most bytes of an answer; the kernel's limit of a packet is usually above 200 kB."""
 _TIMEOUT_S = 2.0
 
 STATUS, DETACH = "status", "detach"

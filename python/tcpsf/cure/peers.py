@@ -62,3 +62,7 @@ class PeerPrefix:
             four = ipaddress.IPv4Address(self.address & 0xFFFF_FFFF)
             return f"{four}/{self.length - _BITS_BEFORE_V4}"
         return f"{ipaddress.IPv6Address(self.address)}/{self.length}"
+
+
+ALL = PeerPrefix(0, 0)
+"""The prefix of all addresses."""
