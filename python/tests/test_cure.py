@@ -105,6 +105,24 @@ pathlib.Path("status").write_text(str(done.returncode))
 server.wait()
 """
 
+MEASURED = """
+import pathlib, signal, subprocess, sys, time
+from tcpsf.live.network import die_with_parent
+server = subprocess.Popen([sys.executable, "server.py"], preexec_fn=die_with_parent)
+while not pathlib.Path("begin").exists():
+    time.sleep(0.02)
+words = ["cure", "trial", "--policy", sys.argv[1], "--port", "8080", "--json"]
+trial = subprocess.Popen([sys.executable, "-m", "tcpsf", *words], stdout=subprocess.PIPE)
+trial.stdout.readline()
+pathlib.Path("attached").touch()
+while not pathlib.Path("end").exists():
+    time.sleep(0.02)
+trial.send_signal(signal.SIGINT)
+pathlib.Path("trial.json").write_bytes(trial.communicate()[0])
+pathlib.Path("ended").touch()
+server.wait()
+"""
+
 CROWD = """
 import os, pathlib, socket, threading, time
 address = os.environ["TCPSF_LINK_OUTSIDE"]
@@ -147,7 +165,8 @@ def run_link(
 ) -> None:
     """Run a server and a client at both ends of a link in a network namespace."""
     programs = {"server": SERVER, "client": CLIENT, "attached": ATTACHED}
-    for name, text in (programs | {"trial": TRIAL, "crowd": CROWD}).items():
+    programs |= {"trial": TRIAL, "crowd": CROWD, "measured": MEASURED}
+    for name, text in programs.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
     python = shlex.quote(sys.executable)
     link = ["-q", "--delay", "10ms", *options, "--outside", outside.format(python=python)]
@@ -365,6 +384,19 @@ def test_a_trial_decides(tmp_path: Path, loss: str, verdict: str, status: str) -
     arrive = (1 - int(loss.removesuffix("%")) / 100) ** 2
     assert remedied["dsacks"] > 0.9 * arrive
     assert max(before["dsacks"], without["dsacks"]) < 0.1
+
+
+def test_transfers_of_any_length_are_measured(tmp_path: Path) -> None:
+    """The kernel has an event for some acknowledgments only, and the last may be without one."""
+    sizes = [2, 700, 1449, 5000, 14_480, 60_000] * 3
+    words = ("begin->attached", *map(str, sizes), "end->ended")
+    outside = "{python} measured.py dup-tail"
+    run_link(tmp_path, outside, "client.py", *words, options=())
+    lines = (tmp_path / "trial.json").read_text(encoding="utf-8").splitlines()
+    found = next(each for each in map(json.loads, lines) if each["event"] == "trial")
+    before, *others = found["groups"]
+    assert (before["connections"], before["transfers"]) == (len(sizes), len(sizes))
+    assert [each["connections"] for each in others] == [0, 0]
 
 
 def advice(path: Path, answer: str, recommended: str | None, helpful: tuple[str, ...]) -> Path:

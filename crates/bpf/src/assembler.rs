@@ -93,6 +93,8 @@ pub enum Condition {
     Less = 0xa0,
     /// Less or equal, unsigned.
     AtMost = 0xb0,
+    /// Greater, signed.
+    GreaterSigned = 0x60,
     /// Less or equal, signed.
     AtMostSigned = 0xd0,
 }

@@ -5,17 +5,14 @@
 //! of each network can have a trial and a remedy of their own. At first there is one prefix of all
 //! addresses.
 //!
-//! A transfer begins with the first packet of new data while nothing is in flight, and ends when
-//! all data that the server has written is acknowledged. The time between both is measured in the
-//! kernel: a program at the egress of the devices sees the beginning, and one at the sockets the
-//! end (`BPF_SOCK_OPS_RTT_CB`).
-//!
-//! That event needs a sample of the round-trip time. Without timestamps (RFC 7323) there is none
-//! for retransmitted data, and exactly the slow transfers would be missing. Connections without
-//! timestamps are therefore left out.
+//! [`transfers`] measures the times. Its event at the end of a transfer needs a sample of the
+//! round-trip time. Without timestamps (RFC 7323) there is none for retransmitted data, and exactly
+//! the slow transfers would be missing. Connections without timestamps are therefore left out.
 //!
 //! With a share of zero, connections belong to a third group: those before the trial. A comparison
 //! with them shows whether the remedy also changes the path for connections without it.
+
+mod transfers;
 
 use std::os::fd::AsFd;
 
@@ -27,9 +24,7 @@ use crate::assembler::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 use crate::assembler::{Assembler, Helper, Label, Width};
 use crate::btf::{self, Flag};
 use crate::kernel::{Link, Map, Place, Program};
-use crate::measured::{
-    ABORTED, BEFORE, COMPLETE, CONNECTION, Measured, RECORD_BYTES, REMEDIED, WITHOUT,
-};
+use crate::measured::{BEFORE, Measured, REMEDIED, WITHOUT};
 use crate::parts;
 use crate::selection::{Device, Prefix, Selection};
 use crate::sys::Ring;
@@ -49,42 +44,29 @@ const ARMS: u8 = 64;
 /// Bytes of the ring of transfers.
 const RING: u32 = 1 << 20;
 
-/// Result of a program at egress: the next program decides (`TCX_NEXT`).
-const NEXT: i32 = -1;
-
-/// Position of the socket in `struct __sk_buff`.
-const PACKET_SOCKET: i16 = 168;
-
 // Positions in `struct bpf_sock_ops`.
-const NEW_STATE: i16 = 8;
 const EVENTS: i16 = 84;
-const LEAST_RTT: i16 = 92;
 const SOCKET: i16 = 184;
 
-/// `TCP_CLOSE`.
-const CLOSED: i32 = 7;
-
-/// `BPF_SOCK_OPS_STATE_CB` and `BPF_SOCK_OPS_RTT_CB`, with the flags that enable them.
-const STATE_EVENT: i32 = 10;
-const RTT_EVENT: i32 = 12;
+/// Flags that enable `BPF_SOCK_OPS_STATE_CB` and `BPF_SOCK_OPS_RTT_CB`.
 const EVENT_FLAGS: i32 = 1 << 2 | 1 << 3;
 
 // Value of a connection: its group with the arm and the trial (see `measured`), and of the transfer
-// that is under way the first sequence number, the beginning in nanoseconds (0: none), and the
-// retransmissions and DSACKs before it.
-const VALUE_BYTES: u32 = 24;
+// that is under way the first sequence number, the beginning in nanoseconds (0: none), the
+// retransmissions and DSACKs before it, and the end of the data that is known so far.
+const VALUE_BYTES: u32 = 32;
 const GROUP: i16 = 0;
 const FIRST: i16 = 4;
 const BEGAN: i16 = 8;
 const RETRANSMITTED: i16 = 16;
 const DSACKS: i16 = 20;
+const END: i16 = 24;
 
 /// Positions on the stack.
 const COUNTER: i16 = -8;
 const COOKIE: i16 = -16;
-const VALUE: i16 = -40;
-const RECORD: i16 = -96;
-const KEY: i16 = -120;
+const VALUE: i16 = -48;
+const KEY: i16 = -128;
 
 /// Numbers of further counters: connections that are left out, and transfers that found the ring
 /// full.
@@ -152,6 +134,8 @@ struct Socket {
     dsacks: i16,
     timestamps: Flag,
     peer: i16,
+    delivered_us: i16,
+    least_rtt: i16,
 }
 
 impl Trial {
@@ -169,9 +153,23 @@ impl Trial {
         let members = ["snd_una", "snd_nxt", "write_seq", "total_retrans", "dsack_dups"];
         let [unacknowledged, next, end, retransmitted, dsacks] =
             btf::positions("tcp_sock", members)?;
+        let [delivered_us, rtt_filter] =
+            btf::positions("tcp_sock", ["delivered_mstamp", "rtt_min"])?;
+        // `struct minmax` begins with the minimum: its time, and its value.
+        let least_rtt = rtt_filter + 4;
         let timestamps = btf::flag("tcp_sock", "rx_opt", "tcp_options_received", "tstamp_ok")?;
         let peer = btf::peer()?;
-        let socket = Socket { unacknowledged, next, end, retransmitted, dsacks, timestamps, peer };
+        let socket = Socket {
+            unacknowledged,
+            next,
+            end,
+            retransmitted,
+            dsacks,
+            timestamps,
+            peer,
+            delivered_us,
+            least_rtt,
+        };
         let records = Map::ring(RING)?;
         let ring = Ring::new(records.as_fd(), RING as usize)
             .map_err(|error| Error::new("map the ring of a BPF program", error))?;
@@ -254,39 +252,6 @@ impl Trial {
         program.jump_if(Equal, R0, 0, otherwise);
     }
 
-    /// The program at egress, which stores the beginning of a transfer. SND.NXT advances after the
-    /// transmission: nothing is in flight if it equals SND.UNA.
-    fn beginning(&self) -> Vec<u8> {
-        let mut program = Assembler::default();
-        let (end, begins) = (program.label(), program.label());
-        program.set(R6, R1);
-        parts::load_tcp_socket(&mut program, PACKET_SOCKET, end);
-        program.set(R7, R0);
-        program.load(Width::Word, R2, R7, self.socket.unacknowledged);
-        program.load(Width::Word, R8, R7, self.socket.next);
-        program.jump_if(NotEqual, R2, R8, end);
-        program.load(Width::Word, R2, R7, self.socket.end);
-        program.jump_if(Equal, R2, R8, end);
-        self.look_up(&mut program, COOKIE, end);
-        program.set(R9, R0);
-        // A copy of the first packet does not begin anew.
-        program.load(Width::Double, R2, R9, BEGAN);
-        program.jump_if(Equal, R2, 0, begins);
-        program.load(Width::Word, R2, R9, FIRST);
-        program.jump_if(Equal, R2, R8, end);
-        program.bind(begins);
-        program.call(Helper::Nanoseconds);
-        program.store(Width::Double, R9, BEGAN, R0);
-        program.store(Width::Word, R9, FIRST, R8);
-        program.load(Width::Word, R2, R7, self.socket.retransmitted);
-        program.store(Width::Word, R9, RETRANSMITTED, R2);
-        program.load(Width::Word, R2, R7, self.socket.dsacks);
-        program.store(Width::Word, R9, DSACKS, R2);
-        program.bind(end);
-        program.exit_with(NEXT);
-        program.finish()
-    }
-
     /// The program at the sockets, which assigns connections and measures the ends of transfers.
     fn events(&self, selection: &Selection) -> Vec<u8> {
         let mut program = Assembler::default();
@@ -299,89 +264,6 @@ impl Trial {
         program.bind(end);
         program.exit_with(1);
         program.finish()
-    }
-
-    /// Handles the events of measured sockets, of which the number is in `R2`. The context is in
-    /// `R6`. Other events follow.
-    fn handle_ends(&self, program: &mut Assembler, end: Label) {
-        let (is_state, is_rtt, others) = (program.label(), program.label(), program.label());
-        let write = program.label();
-        program.jump_if(Equal, R2, RTT_EVENT, is_rtt);
-        program.jump_if(Equal, R2, STATE_EVENT, is_state);
-        program.jump(others);
-
-        program.bind(is_state);
-        program.load(Width::Word, R2, R6, NEW_STATE);
-        program.jump_if(NotEqual, R2, CLOSED, end);
-        self.look_up(program, COOKIE, end);
-        copy_value(program);
-        // The record has the counts of the whole connection.
-        program.set(R2, 0);
-        program.store(Width::Double, R10, VALUE + RETRANSMITTED, R2);
-        program.load_map(R1, &self.connections);
-        program.stack_pointer(R2, COOKIE);
-        program.call(Helper::MapDelete);
-        load_socket(program, end);
-        program.set(R8, ABORTED.cast_signed());
-        program.load(Width::Double, R2, R10, VALUE + BEGAN);
-        program.jump_if(NotEqual, R2, 0, write);
-        program.set(R8, CONNECTION.cast_signed());
-        program.jump(write);
-
-        program.bind(is_rtt);
-        self.look_up(program, COOKIE, end);
-        program.set(R9, R0);
-        copy_value(program);
-        load_socket(program, end);
-        program.load(Width::Word, R2, R7, self.socket.unacknowledged);
-        program.load(Width::Word, R3, R7, self.socket.end);
-        program.jump_if(NotEqual, R2, R3, end);
-        program.set(R2, 0);
-        program.store(Width::Double, R9, BEGAN, R2);
-        program.load(Width::Double, R2, R10, VALUE + BEGAN);
-        program.jump_if(Equal, R2, 0, end);
-        program.set(R8, COMPLETE.cast_signed());
-
-        program.bind(write);
-        self.write_record(program);
-        program.jump(end);
-        program.bind(others);
-    }
-
-    /// Writes a record for the value on the stack. `R7` is the socket, and `R8` what has ended.
-    fn write_record(&self, program: &mut Assembler) {
-        let written = program.label();
-        program.load(Width::Double, R9, R10, VALUE + BEGAN);
-        program.call(Helper::Nanoseconds);
-        program.subtract(R0, R9);
-        program.store(Width::Double, R10, RECORD + 8, R0);
-        program.load(Width::Double, R2, R10, COOKIE);
-        program.store(Width::Double, R10, RECORD, R2);
-        program.load(Width::Word, R2, R10, VALUE + GROUP);
-        program.store(Width::Word, R10, RECORD + 16, R2);
-        let differences = [
-            (self.socket.unacknowledged, FIRST, 20),
-            (self.socket.retransmitted, RETRANSMITTED, 24),
-            (self.socket.dsacks, DSACKS, 28),
-        ];
-        for (member, before, to) in differences {
-            program.load(Width::Word, R2, R7, member);
-            program.load(Width::Word, R3, R10, VALUE + before);
-            program.subtract(R2, R3);
-            program.store(Width::Word, R10, RECORD + to, R2);
-        }
-        program.load(Width::Word, R2, R6, LEAST_RTT);
-        program.store(Width::Word, R10, RECORD + 32, R2);
-        program.store(Width::Word, R10, RECORD + 36, R8);
-        self.copy_peer(program, RECORD + 40);
-        program.load_map(R1, &self.records);
-        program.stack_pointer(R2, RECORD);
-        program.set(R3, i32::from(RECORD_BYTES));
-        program.set(R4, 0);
-        program.call(Helper::RingOutput);
-        program.jump_if(Equal, R0, 0, written);
-        parts::count(program, &self.counters, COUNTER, LOST, 1);
-        program.bind(written);
     }
 
     /// Copies the address of the peer of the socket in `R7` to the stack.
@@ -417,7 +299,7 @@ impl Trial {
         program.set(R7, REMEDIED.cast_signed());
         program.bind(measured);
         program.set(R2, 0);
-        for at in [8, 16] {
+        for at in [8, 16, 24] {
             program.store(Width::Double, R10, VALUE + at, R2);
         }
         program.store(Width::Word, R10, VALUE + FIRST, R2);
@@ -473,12 +355,4 @@ impl Arm<'_> {
 fn load_socket(program: &mut Assembler, otherwise: Label) {
     parts::load_tcp_socket(program, SOCKET, otherwise);
     program.set(R7, R0);
-}
-
-/// Copies the value that `R0` points to to the stack.
-fn copy_value(program: &mut Assembler) {
-    for at in [0, 8, 16] {
-        program.load(Width::Double, R2, R0, at);
-        program.store(Width::Double, R10, VALUE + at, R2);
-    }
 }
