@@ -115,7 +115,9 @@ def run(case: AutoCase, folder: Path, *, seed: int) -> tuple[list[dict[str, Any]
             stack.enter_context(ended(start(link), after_s=60.0))
             await_devices(number + 1)
         environment = {**os.environ, "TCPSF_LINK_OUTSIDE": "0.0.0.0"}  # noqa: S104
-        stack.enter_context(ended(start(["-m", "tcpsf.lab.server"], env=environment)))
+        # Python's traceback of the interruption does not matter.
+        server = start(["-m", "tcpsf.lab.server"], env=environment, stderr=subprocess.DEVNULL)
+        stack.enter_context(ended(server))
         words = ["-m", "tcpsf", "cure", "auto", "-q", "--json", "--anyway", "--port", "80"]
         words += ["--for", LONGEST_TRIAL]
         auto = start(words, stdout=subprocess.PIPE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -123,6 +124,25 @@ pathlib.Path("ended").touch()
 server.wait()
 """
 
+AUTO = """
+import json, pathlib, signal, subprocess, sys
+from tcpsf.live.network import die_with_parent
+server = subprocess.Popen([sys.executable, "server.py"], preexec_fn=die_with_parent)
+cure = [sys.executable, "-m", "tcpsf", "cure"]
+words = ["auto", "--policy", "dup-tail", "--port", "8080", "--anyway", "--json", "--for", "60s"]
+auto = subprocess.Popen([*cure, *words], stdout=subprocess.PIPE, text=True)
+lines = []
+for line in auto.stdout:
+    lines.append(line)
+    event = json.loads(line)
+    if event["event"] == "trial" and event["verdict"] == "keep":
+        pathlib.Path("table").write_bytes(subprocess.check_output([*cure, "status"]))
+        auto.send_signal(signal.SIGINT)
+pathlib.Path("auto.json").write_text("".join(lines))
+pathlib.Path("status").write_text(str(auto.wait()))
+server.wait()
+"""
+
 CROWD = """
 import os, pathlib, socket, threading, time
 address = os.environ["TCPSF_LINK_OUTSIDE"]
@@ -165,7 +185,7 @@ def run_link(
 ) -> None:
     """Run a server and a client at both ends of a link in a network namespace."""
     programs = {"server": SERVER, "client": CLIENT, "attached": ATTACHED}
-    programs |= {"trial": TRIAL, "crowd": CROWD, "measured": MEASURED}
+    programs |= {"trial": TRIAL, "crowd": CROWD, "measured": MEASURED, "auto": AUTO}
     for name, text in programs.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
     python = shlex.quote(sys.executable)
@@ -384,6 +404,27 @@ def test_a_trial_decides(tmp_path: Path, loss: str, verdict: str, status: str) -
     arrive = (1 - int(loss.removesuffix("%")) / 100) ** 2
     assert remedied["dsacks"] > 0.9 * arrive
     assert max(before["dsacks"], without["dsacks"]) < 0.1
+
+
+@pytest.mark.parametrize(("loss", "remedy", "status"), [("6%", "dup-tail", "0"), ("0%", None, "3")])
+def test_auto_decides_for_a_prefix(
+    tmp_path: Path, loss: str, remedy: str | None, status: str
+) -> None:
+    """`verification/cure_auto.py` has two prefixes with paths of their own."""
+    run_link(tmp_path, "{python} auto.py", "crowd.py", options=("--down-loss", loss))
+    assert (tmp_path / "status").read_text(encoding="utf-8") == status
+    lines = (tmp_path / "auto.json").read_text(encoding="utf-8").splitlines()
+    events = list(map(json.loads, lines))
+    assert [each["event"] for each in events] == ["attached", "prefix", "trial", "summary"], lines
+    assert {each["peers"] for each in events[1:3]} == {"100.64.0.0/24"}
+    one, rest = events[-1]["prefixes"]
+    assert (one["peers"], one["remedy"], one["tried"]) == ("100.64.0.0/24", remedy, "dup-tail")
+    assert one["state"] == ("none" if remedy is None else "kept")
+    assert min(one["in_trial"].values()) >= 100
+    assert (rest["peers"], rest["connections"]) == ("others", 0)
+    if remedy is not None:
+        table = (tmp_path / "table").read_text(encoding="utf-8")
+        assert re.search(r"100\.64\.0\.0/24 +kept +dup-tail ", table), table
 
 
 def test_transfers_of_any_length_are_measured(tmp_path: Path) -> None:

@@ -51,9 +51,9 @@ const SOCKET: i16 = 184;
 /// Flags that enable `BPF_SOCK_OPS_STATE_CB` and `BPF_SOCK_OPS_RTT_CB`.
 const EVENT_FLAGS: i32 = 1 << 2 | 1 << 3;
 
-// Value of a connection: its group with the arm and the trial (see `measured`), and of the transfer
-// that is under way the first sequence number, the beginning in nanoseconds (0: none), the
-// retransmissions and DSACKs before it, and the end of the data that is known so far.
+// Value of a connection: its group with the arm and the trial (see `measured`), and numbers of the
+// transfer that is under way. These are the first sequence number, the beginning in nanoseconds (0:
+// none), the retransmissions and DSACKs before it, and the end of the data that is known so far.
 const VALUE_BYTES: u32 = 32;
 const GROUP: i16 = 0;
 const FIRST: i16 = 4;
