@@ -127,6 +127,7 @@ def until(condition: object) -> None:
         (("--policy", "dup-tail"), "`dup-tail` needs privileges"),
         (("--policy", "tail+iw=20"), "`iw` needs privileges"),
         (("--policy", "tail", "--device", "lo"), "cannot select the device `lo`"),
+        (("--policy", "tail", "--peer", "192.0.2.1"), "cannot select the peers `192.0.2.1/32`"),
     ],
 )
 def test_refusals(tcpsf: Command, words: tuple[str, ...], message: str) -> None:
