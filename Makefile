@@ -102,7 +102,7 @@ install: $(PLAIN) ## the package and its command, in .venv/
 dev: $(DEV) ## the same, editable, with the tools for tests and lints
 
 verify: $(DEV) ## compare with theory, papers, ns-2, Wireshark, the kernel and hostile peers, each with a verdict (long; not in CI)
-	@.ci/debian ns:ns2 tshark:tshark curl:curl wget:wget ab:apache2-utils wrk:wrk nginx:nginx-light apache2:apache2-bin haproxy:haproxy chromium:chromium
+	@.ci/debian ns:ns2 tshark:tshark curl:curl wget:wget ab:apache2-utils wrk:wrk nginx:nginx-light apache2:apache2-bin haproxy:haproxy redis-server:redis-server openssl:openssl chromium:chromium
 	@.ci/each verification $(BIN)/python; programs=$$?; \
 		$(MAKE) --no-print-directory verify-random && exit $$programs
 

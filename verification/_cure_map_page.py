@@ -1,4 +1,4 @@
-"""The page of `cure_map`: effect of each remedy on the kernel, choice, and the simulator beside it."""
+"""The page of `cure_map`: the effect of each remedy on the kernel, and the simulator beside it."""
 
 from __future__ import annotations
 

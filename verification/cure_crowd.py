@@ -70,7 +70,7 @@ class Client:
 
 
 def wrong_responses(contents: Mapping[str, bytes], number: int, rounds: int, protocol: int) -> int:
-    """Open connections, request files on all of them at once, and count responses that are wrong."""
+    """Request files on many connections at once, and count responses that are wrong."""
     draw = random.Random(3)  # noqa: S311 (no secret)
     names = sorted(contents)
     wrong = 0

@@ -1,4 +1,4 @@
-"""Measure remedies for the kernel's TCP by loss, size and round-trip time, and write a page of the results.
+"""Measure remedies for the kernel's TCP by loss, size and round-trip time, and write a page.
 
     python verification/cure_map.py [--requests 2000] [--results FILE] [--page PAGE.md]
 
@@ -105,7 +105,7 @@ CASES: Final = (
 
 
 def kept(file: Path) -> dict[str, Mapping[str, Any]]:
-    """Return the cells of an earlier run by their key. A line that is not complete does not count."""
+    """Return the cells of an earlier run by their key, without a line that is not complete."""
     found = {}
     if file.exists():
         for line in file.read_text(encoding="utf-8").splitlines():

@@ -72,7 +72,7 @@ def write_files(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def running(command: list[str], remedy: Sequence[str], cuts: list[int]) -> Iterator[None]:
-    """Run a server, with a remedy or without, until the block ends. ``cuts`` gets a number of writes."""
+    """Run a server until the block ends. ``cuts`` gets the number of writes that were cut."""
     if remedy:
         cure = [sys.executable, "-m", "tcpsf", "cure", "run", "-q", "--json", *remedy]
         command = [*cure, "--", *command]

@@ -32,7 +32,8 @@ and `docs/examples/remedies-congestion.toml`. -->
 
 This page shows what each remedy changes for today's Linux sender ([`linux`](senders.md)), by the law
 of loss, the size of the reply and the round-trip time. The values are simulated. Every cell compares
-replies with the same arrivals and the same random numbers.
+replies with the same arrivals and the same random numbers. A part of the map is [measured with the
+kernel](measured-remedies.md).
 
 ![99th percentile of the completion time by flow size, for each remedy and law of loss](../img/remedies.svg)
 
