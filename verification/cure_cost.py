@@ -44,7 +44,7 @@ MOST: Final = 0.02
 
 
 def ratio(folder: Path, words: tuple[str, ...], options: argparse.Namespace) -> tuple[float, float]:
-    """Return the ratio of the requests per second with and without a remedy, and its half interval."""
+    """Return the ratio of the speeds with and without a remedy, and the half of its interval."""
     served = SERVERS["nginx"]
     command = served.command(folder)
     logarithms = []

@@ -34,6 +34,7 @@ PAGE: Final = Path("docs/reference/measured-remedies.md")
 RESULTS: Final = Path("out/cure-map.jsonl")
 REMEDIES: Final = (
     "dup-tail",
+    "dup-tail(delay=10ms)",
     "tail(n=4)",
     "tiny-tail",
     "fs(n=40, min=11)",

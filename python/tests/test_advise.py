@@ -440,7 +440,7 @@ class TestCommand:
         ("rto-min(ms=20)", "rto-min(ms=20)", "rto_min 20ms"),
         ("tail(n=3)+rto-min(ms=50)", "tail(n=3)+rto-min(ms=50)", "cure attach"),
         ("vs", None, "proxy"),
-        ("dup-tail(delay=5ms)", None, "proxy"),
+        ("dup-tail(delay=5ms)", "dup-tail(delay=5ms)", "tcpsf cure attach"),
         # `tcpsf cure` cuts into at most 14 pieces.
         ("tail(n=40)", None, "proxy"),
     ],

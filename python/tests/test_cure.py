@@ -223,6 +223,9 @@ def test_a_policy_is_printed_as_it_is_written() -> None:
     policy = CurePolicy.parse(text)
     assert str(policy) == text
     assert (policy.copies_tail, policy.tail_pieces, policy.rto_min_ms) == (True, 3, 20)
+    delayed = CurePolicy.parse("dup-tail(delay=10ms)")
+    assert (str(delayed), delayed.copy_delay_ms) == ("dup-tail(delay=10ms)", 10)
+    assert delayed.sender == "linux / full+dup-tail(delay=10ms) / iw=10"
     assert CurePolicy.parse(" iw=3 + tail ") == CurePolicy.parse("tail(n=4)+iw=3")
     assert CurePolicy.parse("iw=20+fs(n=64,min=21)").fixed_size == (64, 20, 21)
     assert not CurePolicy.parse("dup-tail").changes_sockets
@@ -244,6 +247,10 @@ def test_a_policy_is_printed_as_it_is_written() -> None:
         "tail(m=4)",
         "tail+tiny-tail",
         "fs(n=four)",
+        "dup-tail(delay=10)",
+        "dup-tail(delay=0ms)",
+        "dup-tail(delay=2s)",
+        "dup-tail(ms=10)",
     ],
 )
 def test_other_policies_are_refused(text: str) -> None:
@@ -286,10 +293,11 @@ def test_the_exit_status_is_that_of_the_command(tcpsf: Command) -> None:
     assert not Path(begun["cgroup"]).exists()
 
 
+@pytest.mark.parametrize("policy", ["dup-tail", "dup-tail(delay=5ms)"])
 @pytest.mark.parametrize("version", ["", "6"])
-def test_dup_tail_sends_the_last_segment_twice(tmp_path: Path, version: str) -> None:
+def test_dup_tail_sends_the_last_segment_twice(tmp_path: Path, version: str, policy: str) -> None:
     sizes = (1, 700, 1448, 1449, 5000, 14480, 60000)
-    found = over_link(tmp_path, run_with("dup-tail"), *map(str, sizes), version=version)
+    found = over_link(tmp_path, run_with(policy), *map(str, sizes), version=version)
     rows = responses(found)
     assert sorted(rows["unique_bytes"]) == sorted(sizes)
     assert rows["retransmitted_packets"].sum() == 0
@@ -297,6 +305,21 @@ def test_dup_tail_sends_the_last_segment_twice(tmp_path: Path, version: str) -> 
     # The receiver has taken each copy: its checksum is right, and a DSACK reports it.
     clients = found.tables.flows.filter(pl.col("direction").cast(pl.String) == "originator")
     assert clients["dsack_packets"].sum() == rows["duplicate_packets"].sum()
+
+
+@pytest.mark.parametrize(
+    ("policy", "least_s"), [("dup-tail", 0.02), ("dup-tail(delay=30ms)", 0.05)]
+)
+def test_a_copy_replaces_its_original(tmp_path: Path, policy: str, least_s: float) -> None:
+    """The first data packet of each connection is lost. A round trip takes 20 ms."""
+    mask = ("--down-loss-mask", ";".join("1" * 5))
+    found = over_link(tmp_path, run_with(policy), *["700"] * 5, options=mask)
+    assert responses(found)["retransmitted_packets"].sum() == 0
+    times = found.tables.transfers.filter(
+        pl.col("direction").cast(pl.String) == "responder", pl.col("bytes") == 700
+    )["completion_s"]
+    assert len(times) == 5
+    assert least_s <= min(times.to_list()) < least_s + 0.02
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,20 @@ def test_lab_refusals(tcpsf: Command, words: tuple[str, ...], message: str) -> N
     assert "hint: " in answer.err
 
 
+def test_cells_without_privileges() -> None:
+    answer = run_lab(
+        *("--preload", "--loss", "none", "--rtt", "10ms", "--size", "700"),
+        *("--requests", "60", "--rate", "100", "--json"),
+    )
+    assert answer.returncode == 0, answer.stderr
+    plain, cut = map(json.loads, answer.stdout.splitlines())
+    assert cut["remedy"] == "tail(n=4)"
+    assert cut["packets_per_request"] - plain["packets_per_request"] == pytest.approx(3, abs=0.3)
+    refused = run_lab("--preload", "--policy", "dup-tail")
+    assert refused.returncode == 2
+    assert "`dup-tail` needs privileges" in refused.stderr
+
+
 def test_a_server_that_does_not_listen_is_refused() -> None:
     answer = run_lab("--requests", "20", "--rate", "100", "--", "false")
     assert answer.returncode == 2

@@ -9,16 +9,23 @@
 //! segment, if offload has joined several, and follows. The order matters. A copy before the packet
 //! would look like reordering, and RACK would then wait longer.
 //!
+//! A copy with a delay is sent by a thread of this process ([`delayed`](crate::delayed)), and the
+//! packet leaves as it is.
+//!
 //! The kernel does not know the copy. Its congestion window, timers and estimates are unchanged,
 //! and it ignores the DSACK for it.
 
+mod capture;
+
 use tun::Error;
+use units::Duration;
 
 use crate::assembler::Arithmetic::{And, Div, Mul, ShiftLeft, ShiftRight};
 use crate::assembler::Condition::{AtMostSigned, Equal, Greater, Less, NotEqual};
 use crate::assembler::Register::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
 use crate::assembler::{Assembler, Helper, Label, Operand, Width};
 use crate::btf;
+use crate::delayed::{DelayedCopies, HEADERS, PREFIX};
 use crate::kernel::{Link, Map, Place, Program};
 use crate::parts;
 use crate::selection::{Device, Selection};
@@ -69,6 +76,7 @@ const BYTES: u32 = 1;
 pub struct TailCopies {
     counters: Map,
     links: Vec<Link>,
+    delayed: Option<DelayedCopies>,
 }
 
 /// Copies that were sent.
@@ -81,7 +89,8 @@ pub struct Copies {
 }
 
 impl TailCopies {
-    /// Attaches the remedy to devices. In a trial, it is for the connections of one arm.
+    /// Attaches the remedy to devices. In a trial, it is for the connections of one arm. Copies
+    /// leave after the delay, if there is one.
     ///
     /// # Errors
     /// Returns an error without privileges, and with a kernel that has no TCX.
@@ -89,24 +98,32 @@ impl TailCopies {
         devices: &[Device],
         selection: &Selection,
         arm: Option<Arm<'_>>,
+        delay: Option<Duration>,
     ) -> Result<Self, Error> {
         let counters = Map::array(8, 2)?;
-        let buffer = Map::array(LONGEST.unsigned_abs(), 1)?;
+        let longest = LONGEST + i32::from(PREFIX + HEADERS);
+        let buffer = Map::array(longest.unsigned_abs(), 1)?;
+        let records = delay.map(|_| DelayedCopies::records()).transpose()?;
         let [next, end] = btf::positions("tcp_sock", ["snd_nxt", "write_seq"])?;
         let peer = if selection.peers.is_empty() { 0 } else { btf::peer()? };
         let socket = [next, end, peer];
         let mut links = Vec::new();
         for device in devices {
-            let code = Writer::new(*device, selection, arm, [&counters, &buffer], socket).write();
+            let maps = [&counters, &buffer];
+            let writer = Writer::new(*device, selection, arm, maps, socket);
+            let code = writer.write(records.as_ref());
             let program = Program::load(Place::Egress, c"tcpsf_dup_tail", &code)?;
             links.push(program.attach_to_device(device.index)?);
         }
-        Ok(Self { counters, links })
+        let delayed =
+            delay.zip(records).map(|(delay, records)| DelayedCopies::start(records, delay));
+        Ok(Self { counters, links, delayed: delayed.transpose()? })
     }
 
-    /// Ends the remedy. The counts remain.
+    /// Ends the remedy. Copies that wait are not sent. The counts remain.
     pub fn detach(&mut self) {
         self.links.clear();
+        self.delayed = None;
     }
 
     /// Copies that were sent so far, over all devices.
@@ -163,7 +180,8 @@ impl<'a> Writer<'a> {
         Self { program, network, selection, arm, counters, buffer, socket, leave, drop }
     }
 
-    fn write(mut self) -> Vec<u8> {
+    /// Writes the program. With records, it only captures the segments that are to be copied.
+    fn write(mut self, records: Option<&Map>) -> Vec<u8> {
         let cloned = self.program.label();
         self.program.set(R6, R1);
         self.program.load(Width::Word, R2, R6, INDEX);
@@ -171,16 +189,23 @@ impl<'a> Writer<'a> {
         self.select_cgroup();
         self.read_headers();
         self.select_tail();
-        self.clone_packet();
-        parts::count(&mut self.program, self.counters, KEY, COPIES, 1);
-        self.cut();
+        if let Some(records) = records {
+            self.capture(records);
+        } else {
+            self.clone_packet();
+            parts::count(&mut self.program, self.counters, KEY, COPIES, 1);
+            self.cut();
+        }
         self.program.bind(self.leave);
         self.program.exit_with(NEXT);
         self.program.bind(cloned);
         self.program.store(Width::Word, R6, INDEX, 0);
         self.program.exit_with(NEXT);
-        self.program.bind(self.drop);
-        self.program.exit_with(DROP);
+        if records.is_none() {
+            // The verifier refuses code that nothing reaches.
+            self.program.bind(self.drop);
+            self.program.exit_with(DROP);
+        }
         self.program.finish()
     }
 

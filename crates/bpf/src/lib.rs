@@ -19,6 +19,7 @@ pub mod assembler;
 mod btf;
 mod copy;
 mod cuts;
+mod delayed;
 mod kernel;
 mod measured;
 mod parts;

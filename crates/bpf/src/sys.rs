@@ -162,6 +162,48 @@ pub(crate) fn target(fd: &impl AsFd) -> u32 {
     fd.as_fd().as_raw_fd().cast_unsigned()
 }
 
+/// Opens a socket that sends frames through devices, and receives none.
+pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
+    // SAFETY: this call has no pointers.
+    let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new, and nothing else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Sends a frame through the device with this number. `protocol` is its type.
+pub(crate) fn send_to_device(
+    socket: &OwnedFd,
+    device: u32,
+    protocol: u16,
+    frame: &[u8],
+) -> io::Result<()> {
+    let address = libc::sockaddr_ll {
+        sll_family: u16::try_from(libc::AF_PACKET).map_err(io::Error::other)?,
+        sll_protocol: protocol.to_be(),
+        sll_ifindex: device.cast_signed(),
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    };
+    let length = libc::socklen_t::try_from(size_of_val(&address)).map_err(io::Error::other)?;
+    // SAFETY: both pointers are valid for the lengths that follow them.
+    let sent = unsafe {
+        libc::sendto(
+            socket.as_raw_fd(),
+            frame.as_ptr().cast(),
+            frame.len(),
+            libc::MSG_DONTWAIT,
+            (&raw const address).cast(),
+            length,
+        )
+    };
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// Bits of the length of a record: it is not complete, or is to be skipped.
 const BUSY: u32 = 1 << 31;
 const DISCARDED: u32 = 1 << 30;

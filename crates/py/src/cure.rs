@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use bpf::{Arm, Assignment, Cgroup, Cut, Device, Prefix, Selection, Settings};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use units::Duration;
 
 use crate::host::refused;
 
@@ -20,8 +21,9 @@ impl TailCopies {
     /// in bits; an IPv4 address is mapped to IPv6. `cgroup` is the identifier of a cgroup and its
     /// level. An error of the system raises a `RuntimeError` with two arguments: the error, and a
     /// hint or `None`. In a trial, the remedy is for the connections of the arm with this number.
+    /// Copies leave after `delay_ms` milliseconds, if there is a delay.
     #[new]
-    #[pyo3(signature = (*, devices, ports, peers, cgroup, trial, arm = 0))]
+    #[pyo3(signature = (*, devices, ports, peers, cgroup, trial, arm = 0, delay_ms = None))]
     #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python as values")]
     fn new(
         devices: Vec<(u32, u8)>,
@@ -30,11 +32,13 @@ impl TailCopies {
         cgroup: Option<(u64, u8)>,
         trial: Option<PyRef<'_, RemedyTrial>>,
         arm: u8,
+        delay_ms: Option<u32>,
     ) -> PyResult<Self> {
         let cgroup = cgroup.map(|(id, level)| Cgroup { id, level });
         let selection = Selection { ports, cgroup, peers: prefixes(&peers)? };
         let arm = trial.as_deref().map(|trial| Arm { trial: &trial.0, number: arm });
-        let attached = bpf::TailCopies::attach(&places(&devices), &selection, arm);
+        let delay = delay_ms.map(|delay| Duration::from_millis(delay.into()));
+        let attached = bpf::TailCopies::attach(&places(&devices), &selection, arm, delay);
         attached.map(Self).map_err(|error| refused(&error))
     }
 

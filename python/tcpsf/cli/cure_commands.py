@@ -13,7 +13,7 @@ _policy = click.option(
     "--policy",
     metavar="REMEDY",
     required=True,
-    help="Remedies, joined by `+`: dup-tail, rto-min(ms=N), iw=N, and one of tail(n=N), tiny-tail "
+    help="Remedies, joined by `+`: dup-tail, dup-tail(delay=Nms), rto-min(ms=N), iw=N, and one of tail(n=N), tiny-tail "
     "and fs(n=N, min=N).",
 )
 

@@ -12,6 +12,7 @@ from tcpsf.cli.output import print_message, print_result
 from tcpsf.cli.progress import bar
 from tcpsf.cli.readers import read_number, read_probability
 from tcpsf.cure import CurePolicy
+from tcpsf.cure.preload import require_no_privileges
 from tcpsf.errors import TcpsfError
 from tcpsf.lab import LabCell, LabLoss, LabPath, LabServer, measure, predict
 from tcpsf.live.network import enter
@@ -24,6 +25,7 @@ def lab(
     *,
     command: Sequence[str],
     policies: Sequence[str],
+    preload: bool,
     losses: Sequence[str],
     rtts_s: Sequence[float],
     sizes: Sequence[int],
@@ -40,9 +42,19 @@ def lab(
 ) -> None:
     """Measure and predict the cells, and print a table."""
     server = LabServer(
-        command=tuple(command), port=port, path=_checked(path), requests=requests, rate=rate
+        command=tuple(command),
+        port=port,
+        path=_checked(path),
+        requests=requests,
+        rate=rate,
+        preload=preload,
     )
-    wanted = [None, *(CurePolicy.parse(each) for each in policies or ("dup-tail",))]
+    usual = "tail(n=4)" if preload else "dup-tail"
+    remedies = [CurePolicy.parse(each) for each in policies or (usual,)]
+    if preload:
+        for each in remedies:
+            require_no_privileges(each)
+    wanted = [None, *remedies]
     models = [read_loss(each) for each in losses or ("2%",)]
     cells = [
         LabCell(

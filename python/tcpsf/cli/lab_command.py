@@ -17,7 +17,14 @@ from tcpsf.cli.quantities import AsText, ByteRate, Bytes, Count, Number, Seconds
     "policies",
     metavar="REMEDY",
     multiple=True,
-    help="Remedy as for `tcpsf cure`. May be given several times.  [default: dup-tail]",
+    help="Remedy as for `tcpsf cure`. May be given several times.  [default: dup-tail, or tail(n=4) "
+    "with --preload]",
+)
+@click.option(
+    "--preload",
+    is_flag=True,
+    help="Apply remedies by a library that the server loads, without privileges, as `tcpsf cure run "
+    "--preload` does.",
 )
 @click.option(
     "--loss",
@@ -99,7 +106,7 @@ def lab(**arguments: Any) -> None:
     losses, round-trip times and sizes. SERVER is a command that listens at $TCPSF_LINK_OUTSIDE. The
     default is a small HTTP server of Python. The simulator's prediction is beside each measurement.
 
-    The command needs root, TUN devices and BPF.
+    The command needs root, TUN devices and BPF; with --preload, only TUN devices.
 
     For example: tcpsf lab --policy dup-tail --policy 'tail(n=4)' --loss 2% --loss byte:0.00002
     """

@@ -116,7 +116,7 @@ def attached(
             require_intact_data(policy, _settings)
     with contextlib.ExitStack() as stack:
         with _plain_errors():
-            copier = _copier(devices, target, arm) if policy.copies_tail else None
+            copier = _copier(devices, policy, target, arm) if policy.copies_tail else None
             if copier is not None:
                 stack.callback(copier.detach)
             settings = _settings(policy, target, arm) if policy.changes_sockets else None
@@ -150,7 +150,7 @@ def _prefixes(target: CureTarget) -> list[tuple[int, int]]:
 
 
 def _copier(
-    devices: Sequence[NetDevice], target: CureTarget, arm: TrialArm | None
+    devices: Sequence[NetDevice], policy: CurePolicy, target: CureTarget, arm: TrialArm | None
 ) -> _core.TailCopies:
     group = None if target.group is None else (target.group.identifier, target.group.level)
     return _core.TailCopies(
@@ -160,6 +160,7 @@ def _copier(
         cgroup=group,
         trial=None if arm is None else arm.trial,
         arm=0 if arm is None else arm.number,
+        delay_ms=policy.copy_delay_ms,
     )
 
 

@@ -14,7 +14,7 @@ USUAL_WINDOW = 10
 MOST_WINDOW = 64
 """Largest initial window, and largest parameter of framing."""
 
-EXAMPLES = "`dup-tail`, `tail(n=4)`, `rto-min(ms=20)`, `iw=20`, or several, joined by `+`"
+EXAMPLES = "`dup-tail`, `dup-tail(delay=10ms)`, `tail(n=4)`, `rto-min(ms=20)`, `iw=20`, or several, joined by `+`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,10 @@ class _Number:
     most: int
     least: int = 1
     default: int | None = None
-    """``None`` if the parameter must be given."""
+    """``None`` if there is no value without one that is given."""
+    unit: str = ""
+    may_lack: bool = False
+    """Whether the remedy does without the parameter."""
 
 
 _PARAMETERS: Mapping[str, Mapping[str, _Number]] = {
@@ -32,7 +35,7 @@ _PARAMETERS: Mapping[str, Mapping[str, _Number]] = {
     "tail": {"n": _Number(14, least=2, default=4)},
     "tiny-tail": {},
     "fs": {"n": _Number(MOST_WINDOW, least=2, default=4), "min": _Number(MOST_WINDOW, default=4)},
-    "dup-tail": {},
+    "dup-tail": {"delay": _Number(1000, unit="ms", may_lack=True)},
     # Linux's minimum of the timeout is 200 ms (`TCP_RTO_MIN`), and `rto-min` only lowers it.
     "rto-min": {"ms": _Number(200)},
     "iw": {"": _Number(MOST_WINDOW)},
@@ -91,6 +94,11 @@ class CurePolicy:
         return "dup-tail" in self.remedies
 
     @property
+    def copy_delay_ms(self) -> int | None:
+        """Delay of the copies in milliseconds; ``None`` if they follow at once."""
+        return self.remedies.get("dup-tail", {}).get("delay")
+
+    @property
     def cuts(self) -> bool:
         """Whether what the server writes is cut."""
         return any(name in self.remedies for name in _CUTS)
@@ -136,7 +144,8 @@ class CurePolicy:
 def _printed(name: str, values: Mapping[str, int]) -> str:
     if name == "iw":
         return f"iw={values['']}"
-    inside = ", ".join(f"{key}={value}" for key, value in values.items())
+    units = {key: number.unit for key, number in _PARAMETERS[name].items()}
+    inside = ", ".join(f"{key}={value}{units[key]}" for key, value in values.items())
     return f"{name}({inside})" if inside else name
 
 
@@ -159,9 +168,12 @@ def _remedy(part: str, text: str) -> tuple[str, dict[str, int]]:
     values = {}
     for key, number in numbers.items():
         word = given.pop(key, None if number.default is None else str(number.default))
-        if word is None or not re.fullmatch(r"\d{1,9}", word):
+        if word is None and number.may_lack:
+            continue
+        found = re.fullmatch(rf"(\d{{1,9}}){number.unit}", word or "")
+        if found is None:
             raise _bad_number(text, part, number)
-        values[key] = int(word)
+        values[key] = int(found[1])
         if not number.least <= values[key] <= number.most:
             raise _bad_number(text, part, number)
     if given:
@@ -174,8 +186,8 @@ def _remedy(part: str, text: str) -> tuple[str, dict[str, int]]:
 
 def _bad_number(text: str, part: str, number: _Number) -> TcpsfError:
     return TcpsfError(
-        f"cannot read the policy `{text}`: expected a number from {number.least} to {number.most} "
-        f"in `{part}`",
+        f"cannot read the policy `{text}`: expected a number from {number.least}{number.unit} to "
+        f"{number.most}{number.unit} in `{part}`",
         hint=f"e.g. {EXAMPLES}",
     )
 

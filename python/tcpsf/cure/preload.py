@@ -71,7 +71,8 @@ def preloaded(policy: CurePolicy, target: CureTarget) -> Iterator[Preloaded]:
     Raises `TcpsfError` for a remedy that needs privileges or another kernel, and if the folder cannot
     be used.
     """
-    _require_means(policy, target)
+    require_no_privileges(policy)
+    _require_known(target)
     with _folder() as folder:
         minimum = policy.rto_min_ms
         try:
@@ -91,14 +92,23 @@ def preloaded(policy: CurePolicy, target: CureTarget) -> Iterator[Preloaded]:
         yield Preloaded(policy=policy, target=target, session=session)
 
 
-def _require_means(policy: CurePolicy, target: CureTarget) -> None:
-    """Refuse what a library cannot do."""
+def require_no_privileges(policy: CurePolicy) -> None:
+    """Raise `TcpsfError` for a remedy that a library cannot apply."""
     for name in ("dup-tail", "iw"):
         if name in policy.remedies:
             raise TcpsfError(
                 f"cannot apply the policy `{policy}` with `--preload`: `{name}` needs privileges",
                 hint=_WITHOUT,
             )
+    if policy.rto_min_ms is not None and not _sets_minimum():
+        raise TcpsfError(
+            f"cannot apply the policy `{policy}` with `--preload`: this kernel has no TCP_RTO_MIN_US",
+            hint=f"Linux 6.15 has it; {_WITHOUT}",
+        )
+
+
+def _require_known(target: CureTarget) -> None:
+    """Refuse a selection that a library cannot make."""
     if target.devices:
         raise TcpsfError(
             f"cannot select the device `{target.devices[0]}` with `--preload`: the library does not "
@@ -110,11 +120,6 @@ def _require_means(policy: CurePolicy, target: CureTarget) -> None:
             f"cannot select the peers `{target.peers[0]}` with `--preload`: the library does not know "
             "them when a server listens",
             hint="leave out `--peer`; as root, `tcpsf cure run` without `--preload` selects peers",
-        )
-    if policy.rto_min_ms is not None and not _sets_minimum():
-        raise TcpsfError(
-            f"cannot apply the policy `{policy}` with `--preload`: this kernel has no TCP_RTO_MIN_US",
-            hint=f"Linux 6.15 has it; {_WITHOUT}",
         )
 
 

@@ -30,12 +30,15 @@ class LabServer:
     """Number of requests."""
     rate: float = 60.0
     """Mean number of requests per second."""
+    preload: bool = False
+    """Whether the server loads a library with the remedy, without privileges."""
 
     def line(self, cell: LabCell) -> str:
         """Return the command of the server with the remedy, for a shell."""
         command = list(self.command) or [sys.executable, "-m", "tcpsf.lab.server", str(self.port)]
         if cell.policy is not None:
             cure = [sys.executable, "-m", "tcpsf", "cure", "run", "-q"]
+            cure += ["--preload"] if self.preload else []
             command = [*cure, "--policy", str(cell.policy), "--", *command]
         return shlex.join(command)
 
