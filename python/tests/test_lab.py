@@ -57,6 +57,13 @@ def test_the_prediction_is_that_of_the_sender() -> None:
     assert copied.times.quantile(0.99) == pytest.approx(0.04, abs=0.001)
 
 
+def test_a_full_queue_is_predicted() -> None:
+    """A response of two segments waits for its first one on a slow link, and for nothing else."""
+    path = LabPath(loss=read_loss("none"), rtt_s=0.04, rate="1Mb/s", queue="15kB")
+    found = predict(LabCell(path=path, size=2000), rate=10.0, seed=1)
+    assert found.times.quantile(0.5) == pytest.approx(0.04 + 2172 * 8 / 1e6, abs=0.001)
+
+
 def run_lab(*words: str) -> subprocess.CompletedProcess[str]:
     """Run `tcpsf lab` in a process of its own, which enters a network namespace."""
     command = [sys.executable, "-m", "tcpsf", "lab", *words]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tcpsf import _core
 from tcpsf.cure import CurePolicy
 
 
@@ -70,7 +69,7 @@ class LabPath:
         found |= {} if model is None else {"loss": model}
         found |= {} if self.rate is None else {"rate": self.rate}
         if self.queue is not None:
-            found |= {"buffer": {"bytes": _core.bytes(self.queue)}}
+            found |= {"buffer": {"bytes": self.queue}}
         return found
 
 
