@@ -145,6 +145,8 @@ pub enum Helper {
     SetSocketOption = 49,
     /// `bpf_sock_ops_cb_flags_set`.
     SetSocketEvents = 59,
+    /// `bpf_msg_pull_data`.
+    MessagePull = 63,
     /// `bpf_sock_hash_update`.
     SocketHashUpdate = 70,
     /// `bpf_skb_ancestor_cgroup_id`.

@@ -6,6 +6,10 @@
 //! was, in two elements of a list. The kernel sends each element as a write of its own, and with
 //! `TCP_NODELAY` a write that the window admits leaves at once.
 //!
+//! The data of a write is in several elements also where a block of memory ended. Without the
+//! program that joins them, some 40 % of the writes of 14 kB have one segment more, which may
+//! exceed the initial window.
+//!
 //! The number of pieces never exceeds the number of segments that the congestion window admits. The
 //! kernel joins a write to data that waits in its queue, so a write behind such data is not cut.
 
@@ -32,6 +36,10 @@ const FAIL: i32 = 0;
 /// Largest number of pieces of a write. The kernel's list has 17 elements, and data that has just
 /// been written fills some of them.
 pub const MOST_PIECES: u8 = 14;
+
+/// Longest write whose elements are joined, in bytes: a block of memory of the kernel. Longer ones
+/// would be copied each time.
+const LONGEST_JOINED: i32 = 32_768;
 
 /// Most sockets that have the remedy at a time.
 const SOCKETS: u32 = 1 << 17;
@@ -164,13 +172,19 @@ impl<'a> Writer<'a> {
         self.program.finish()
     }
 
-    /// Reads the segment size, and the room of the congestion window in segments. Leaves a write
+    /// Joins the elements of the write. Reads the segment size, and the room of the congestion window in segments. Leaves a write
     /// behind queued data as it is, and any write if the window has room for one segment only.
     fn read_socket(&mut self, cut: Cut) {
         let [mss, window, packets, next, end_of_data] = self.socket;
-        let (end, program) = (self.end, &mut self.program);
+        let (end, joined, program) = (self.end, self.program.label(), &mut self.program);
         program.set(R6, R1);
         program.load(Width::Word, R7, R6, SIZE);
+        program.jump_if(Greater, R7, LONGEST_JOINED, joined);
+        program.set(R2, 0);
+        program.set(R3, R7);
+        program.set(R4, 0);
+        program.call(Helper::MessagePull);
+        program.bind(joined);
         parts::load_tcp_socket(program, SOCKET, end);
         program.load(Width::Word, R2, R0, next);
         program.load(Width::Word, R3, R0, end_of_data);
