@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from conftest import Command
-from test_cure import over_link, responses
+from cure_link import over_link, responses
 
 from tcpsf.cure import CurePolicy, CureTarget
 from tcpsf.cure.preload import preloaded

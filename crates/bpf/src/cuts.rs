@@ -172,8 +172,9 @@ impl<'a> Writer<'a> {
         self.program.finish()
     }
 
-    /// Joins the elements of the write. Reads the segment size, and the room of the congestion window in segments. Leaves a write
-    /// behind queued data as it is, and any write if the window has room for one segment only.
+    /// Joins the elements of the write. Reads the segment size, and the room of the congestion
+    /// window in segments. Leaves a write behind queued data as it is, and any write if the window
+    /// has room for one segment only.
     fn read_socket(&mut self, cut: Cut) {
         let [mss, window, packets, next, end_of_data] = self.socket;
         let (end, joined, program) = (self.end, self.program.label(), &mut self.program);
