@@ -1,6 +1,6 @@
 """HTTP server of the kernel's TCP: ``GET /N`` is answered with N bytes.
 
-    python -m tcpsf.lab.server [PORT]
+    python -m tcpsf.lab.server [PORT...]
 
 It runs at the outside end of `tcpsf link`. Header and body of a response are one write. It uses CUBIC,
 as the simulated sender does.
@@ -33,13 +33,15 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
         writer.close()
 
 
-async def _serve(port: int) -> None:
+async def _serve(ports: list[int]) -> None:
     address = os.environ.get("TCPSF_LINK_OUTSIDE", "127.0.0.1")
-    listener = socket.create_server((address, port), backlog=1024)
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
-    server = await asyncio.start_server(_answer, sock=listener)
-    await server.serve_forever()
+    servers = []
+    for port in ports:
+        listener = socket.create_server((address, port), backlog=1024)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+        servers.append(await asyncio.start_server(_answer, sock=listener))
+    await asyncio.gather(*(each.serve_forever() for each in servers))
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(int(sys.argv[1]) if len(sys.argv) > 1 else 80))
+    asyncio.run(_serve([int(each) for each in sys.argv[1:]] or [80]))
