@@ -51,6 +51,7 @@ class TailCopies:
         peers: Sequence[tuple[int, int]],
         cgroup: tuple[int, int] | None,
         trial: RemedyTrial | None,
+        most_bytes: int | None = None,
         arm: int = 0,
         delay_ms: int | None = None,
     ) -> TailCopies: ...
@@ -73,6 +74,7 @@ class SocketSettings:
         last_byte: bool,
         fixed_size: tuple[int, int, int] | None,
         trial: RemedyTrial | None,
+        most_bytes: int | None = None,
         arm: int = 0,
     ) -> SocketSettings: ...
     def counts(self) -> tuple[int, int, int, int]: ...

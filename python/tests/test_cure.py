@@ -179,6 +179,22 @@ def test_a_remedy_is_for_some_peers(tmp_path: Path, version: str, peer: str) -> 
     assert rows["data_packets"].to_list() == [1, 1, 8, 8, 8]
 
 
+@pytest.mark.parametrize(
+    ("policy", "column", "counts"),
+    [
+        ("dup-tail", "duplicate_packets", [1, 1, 1, 0, 0]),
+        ("tail(n=4)", "data_packets", [4, 6, 7, 4, 7]),
+    ],
+)
+def test_a_remedy_is_for_short_responses(
+    tmp_path: Path, policy: str, column: str, counts: list[int]
+) -> None:
+    sizes = ["700", "4000", "5000", "5001", "10000"]
+    command = run_with(policy, "--largest", "5kB")
+    rows = responses(over_link(tmp_path, command, *sizes)).sort("flow")
+    assert rows[column].to_list() == counts
+
+
 def test_a_minimum_timeout_is_for_some_peers(tmp_path: Path) -> None:
     words = (*["500"] * 15, f"from={OTHER['']}", *["500"] * 15)
     policy = run_with("rto-min(ms=20)", "--peer", OTHER[""])
@@ -199,6 +215,16 @@ def test_a_remedy_has_few_prefixes(tcpsf: Command) -> None:
     assert answer.status == 2
     assert answer.err.startswith(
         "error: cannot select 17 peer prefixes: expected at most 16\nhint: "
+    )
+
+
+def test_settings_are_for_responses_of_any_size(tcpsf: Command) -> None:
+    words = ("cure", "run", "--policy", "rto-min(ms=20)", "--largest", "5kB", "--", "true")
+    answer = tcpsf(*words)
+    assert answer.status == 2
+    assert answer.err.startswith(
+        "error: cannot apply the policy `rto-min(ms=20)` up to 5000 bytes: its settings are those of whole "
+        "connections\nhint: leave out `--largest`"
     )
 
 

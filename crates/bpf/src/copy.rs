@@ -104,9 +104,10 @@ impl TailCopies {
         let longest = LONGEST + i32::from(PREFIX + HEADERS);
         let buffer = Map::array(longest.unsigned_abs(), 1)?;
         let records = delay.map(|_| DelayedCopies::records()).transpose()?;
-        let [next, end] = btf::positions("tcp_sock", ["snd_nxt", "write_seq"])?;
+        let members = ["snd_nxt", "write_seq", "snd_una"];
+        let [next, end, acknowledged] = btf::positions("tcp_sock", members)?;
         let peer = if selection.peers.is_empty() { 0 } else { btf::peer()? };
-        let socket = [next, end, peer];
+        let socket = [next, end, peer, acknowledged];
         let mut links = Vec::new();
         for device in devices {
             let maps = [&counters, &buffer];
@@ -150,9 +151,9 @@ struct Writer<'a> {
     arm: Option<Arm<'a>>,
     counters: &'a Map,
     buffer: &'a Map,
-    /// Positions of SND.NXT, of the end of the queued data and of the peer's address in `struct
-    /// tcp_sock`.
-    socket: [i16; 3],
+    /// Positions of SND.NXT, of the end of the queued data, of the peer's address and of SND.UNA in
+    /// `struct tcp_sock`.
+    socket: [i16; 4],
     /// Ends of the program: the packet leaves, or is dropped.
     leave: Label,
     drop: Label,
@@ -172,7 +173,7 @@ impl<'a> Writer<'a> {
         selection: &'a Selection,
         arm: Option<Arm<'a>>,
         [counters, buffer]: [&'a Map; 2],
-        socket: [i16; 3],
+        socket: [i16; 4],
     ) -> Self {
         let mut program = Assembler::default();
         let (leave, drop) = (program.label(), program.label());
@@ -257,7 +258,7 @@ impl<'a> Writer<'a> {
     /// Leaves all packets alone but the first transmission of the end of a write, from a selected
     /// port to a selected peer.
     fn select_tail(&mut self) {
-        let (leave, [snd_nxt, write_seq, peer]) = (self.leave, self.socket);
+        let (leave, [snd_nxt, write_seq, peer, acknowledged]) = (self.leave, self.socket);
         let is_first = self.program.label();
         let program = &mut self.program;
         program.load(Width::Half, R2, R10, TRANSPORT);
@@ -275,12 +276,17 @@ impl<'a> Writer<'a> {
         program.jump(leave);
         program.bind(is_first);
         program.add(R3, R9);
+        if let Some(most) = self.selection.most_data() {
+            program.set(R4, R3);
+            program.load(Width::Word, R2, R0, acknowledged);
+            program.subtract(R4, R2);
+            parts::take_32_bits(program, R4);
+            program.jump_if(Greater, R4, most, leave);
+        }
         program.load(Width::Byte, R2, R10, TRANSPORT + 13);
         program.arithmetic(And, R2, FIN);
         program.add(R3, R2);
-        // Sequence numbers have 32 bits.
-        program.arithmetic(ShiftLeft, R3, 32);
-        program.arithmetic(ShiftRight, R3, 32);
+        parts::take_32_bits(program, R3);
         program.load(Width::Word, R2, R0, write_seq);
         program.jump_if(NotEqual, R2, R3, leave);
     }

@@ -89,15 +89,17 @@ pub(crate) struct CutSockets {
 }
 
 impl CutSockets {
-    /// Creates the map, and attaches the program to it.
+    /// Creates the map, and attaches the program to it. With `most_data`, a write is not cut if
+    /// more bytes than this are not acknowledged behind it.
     ///
     /// # Errors
     /// Returns an error without privileges.
-    pub(crate) fn new(cut: Cut) -> Result<Self, Error> {
+    pub(crate) fn new(cut: Cut, most_data: Option<i32>) -> Result<Self, Error> {
         let counters = Map::array(8, 2)?;
         let sockets = Map::sockets(SOCKETS)?;
-        let members = ["mss_cache", "snd_cwnd", "packets_out", "snd_nxt", "write_seq"];
-        let code = Writer::new(&counters, btf::positions("tcp_sock", members)?).write(cut);
+        let members = ["mss_cache", "snd_cwnd", "packets_out", "snd_nxt", "write_seq", "snd_una"];
+        let positions = btf::positions("tcp_sock", members)?;
+        let code = Writer::new(&counters, positions, most_data).write(cut);
         let program = Program::load(Place::Messages, c"tcpsf_cuts", &code)?;
         program.attach_to_sockets(&sockets)?;
         Ok(Self { sockets: Some(sockets), counters })
@@ -129,17 +131,19 @@ struct Writer<'a> {
     program: Assembler,
     counters: &'a Map,
     /// Positions of members of `struct tcp_sock`.
-    socket: [i16; 5],
+    socket: [i16; 6],
+    /// Largest amount of data in bytes that is not acknowledged behind the write.
+    most_data: Option<i32>,
     /// Ends of the program: the data is sent, or the write fails.
     end: Label,
     fail: Label,
 }
 
 impl<'a> Writer<'a> {
-    fn new(counters: &'a Map, socket: [i16; 5]) -> Self {
+    fn new(counters: &'a Map, socket: [i16; 6], most_data: Option<i32>) -> Self {
         let mut program = Assembler::default();
         let (end, fail) = (program.label(), program.label());
-        Self { program, counters, socket, end, fail }
+        Self { program, counters, socket, most_data, end, fail }
     }
 
     fn write(mut self, cut: Cut) -> Vec<u8> {
@@ -176,7 +180,7 @@ impl<'a> Writer<'a> {
     /// window in segments. Leaves a write behind queued data as it is, and any write if the window
     /// has room for one segment only.
     fn read_socket(&mut self, cut: Cut) {
-        let [mss, window, packets, next, end_of_data] = self.socket;
+        let [mss, window, packets, next, end_of_data, acknowledged] = self.socket;
         let (end, joined, program) = (self.end, self.program.label(), &mut self.program);
         program.set(R6, R1);
         program.load(Width::Word, R7, R6, SIZE);
@@ -190,6 +194,13 @@ impl<'a> Writer<'a> {
         program.load(Width::Word, R2, R0, next);
         program.load(Width::Word, R3, R0, end_of_data);
         program.jump_if(NotEqual, R2, R3, end);
+        if let Some(most) = self.most_data {
+            program.load(Width::Word, R2, R0, acknowledged);
+            program.subtract(R3, R2);
+            program.add(R3, R7);
+            parts::take_32_bits(program, R3);
+            program.jump_if(Greater, R3, most, end);
+        }
         program.load(Width::Word, R2, R0, window);
         if let Cut::FixedSize { below, .. } = cut {
             program.jump_if(Greater, R2, i32::from(below) - 1, end);

@@ -32,6 +32,6 @@ pub use copy::{Copies, TailCopies};
 pub use cuts::{Cut, Cuts, MOST_PIECES};
 pub use kernel::{Link, Map, Place, Program};
 pub use measured::{End, Group, Measured};
-pub use selection::{Cgroup, Device, Prefix, Selection};
+pub use selection::{Cgroup, Device, MOST_BYTES, Prefix, Selection};
 pub use settings::{Changed, Settings, SocketSettings};
 pub use trial::{Arm, Assigned, Assignment, Trial};

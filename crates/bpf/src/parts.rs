@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd;
 
-use crate::assembler::Arithmetic::And;
+use crate::assembler::Arithmetic::{And, ShiftLeft, ShiftRight};
 use crate::assembler::Condition::{Equal, NotEqual};
 use crate::assembler::Register::{R0, R1, R2, R3, R6, R10};
 use crate::assembler::{Assembler, Helper, Label, Operand, Register, Width};
@@ -36,6 +36,12 @@ pub(crate) fn count(
     program.add(R1, by);
     program.store(Width::Double, R0, 0, R1);
     program.bind(none);
+}
+
+/// Clears the upper half of a register: the difference of sequence numbers has 32 bits.
+pub(crate) fn take_32_bits(program: &mut Assembler, register: Register) {
+    program.arithmetic(ShiftLeft, register, 32);
+    program.arithmetic(ShiftRight, register, 32);
 }
 
 /// Jumps unless a register has one of the values, if there are any.

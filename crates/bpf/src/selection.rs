@@ -67,6 +67,20 @@ pub struct Selection {
     pub cgroup: Option<Cgroup>,
     /// Prefixes of the peer's address; any address if there is none.
     pub peers: Vec<Prefix>,
+    /// Largest amount of data in bytes that is not acknowledged at the end of a write, for copies
+    /// and cuts; any if it is absent. For a response that begins with everything acknowledged, it
+    /// is the size of the response. Limited by [`MOST_BYTES`].
+    pub most_bytes: Option<u32>,
+}
+
+/// Largest value of [`Selection::most_bytes`]: half of the sequence numbers are ahead.
+pub const MOST_BYTES: u32 = 1 << 30;
+
+impl Selection {
+    /// Largest amount of data as an operand of a program.
+    pub(crate) fn most_data(&self) -> Option<i32> {
+        self.most_bytes.map(|bytes| bytes.min(MOST_BYTES).cast_signed())
+    }
 }
 
 /// A device, by its number, and the length of its link-layer header in bytes: 14 for Ethernet, 0

@@ -72,7 +72,8 @@ impl SocketSettings {
         arm: Option<Arm<'_>>,
     ) -> Result<Self, Error> {
         let counters = Map::array(8, 2)?;
-        let cut = settings.cut.map(CutSockets::new).transpose()?;
+        let most_data = selection.most_data();
+        let cut = settings.cut.map(|cut| CutSockets::new(cut, most_data)).transpose()?;
         let code = write(selection, settings, &counters, cut.as_ref(), arm);
         let program = Program::load(Place::SocketEvents, c"tcpsf_settings", &code)?;
         Ok(Self { counters, link: Some(program.attach_to_cgroup(cgroup)?), cut })

@@ -21,9 +21,13 @@ impl TailCopies {
     /// in bits; an IPv4 address is mapped to IPv6. `cgroup` is the identifier of a cgroup and its
     /// level. An error of the system raises a `RuntimeError` with two arguments: the error, and a
     /// hint or `None`. In a trial, the remedy is for the connections of the arm with this number.
-    /// Copies leave after `delay_ms` milliseconds, if there is a delay.
+    /// Copies leave after `delay_ms` milliseconds, if there is a delay. With `most_bytes`, no copy
+    /// follows if more bytes than this are not acknowledged.
     #[new]
-    #[pyo3(signature = (*, devices, ports, peers, cgroup, trial, arm = 0, delay_ms = None))]
+    #[pyo3(signature = (
+        *, devices, ports, peers, cgroup, trial, most_bytes = None, arm = 0, delay_ms = None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one caller")]
     #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python as values")]
     fn new(
         devices: Vec<(u32, u8)>,
@@ -31,11 +35,12 @@ impl TailCopies {
         peers: Vec<(u128, u8)>,
         cgroup: Option<(u64, u8)>,
         trial: Option<PyRef<'_, RemedyTrial>>,
+        most_bytes: Option<u32>,
         arm: u8,
         delay_ms: Option<u32>,
     ) -> PyResult<Self> {
         let cgroup = cgroup.map(|(id, level)| Cgroup { id, level });
-        let selection = Selection { ports, cgroup, peers: prefixes(&peers)? };
+        let selection = Selection { ports, cgroup, peers: prefixes(&peers)?, most_bytes };
         let arm = trial.as_deref().map(|trial| Arm { trial: &trial.0, number: arm });
         let delay = delay_ms.map(|delay| Duration::from_millis(delay.into()));
         let attached = bpf::TailCopies::attach(&places(&devices), &selection, arm, delay);
@@ -63,12 +68,13 @@ pub(crate) struct SocketSettings(bpf::SocketSettings);
 impl SocketSettings {
     /// Attaches the remedy to the sockets of a cgroup, given by its folder. Of the cuts, `tail` is
     /// a number of pieces, and `fixed_size` has the number of segments to an initial window, that
-    /// window, and the first window without cuts. Errors are those of `TailCopies`, or an `OSError`
-    /// if the folder cannot be opened.
+    /// window, and the first window without cuts. With `most_bytes`, a write is not cut if more
+    /// bytes than this are not acknowledged behind it. Errors are those of `TailCopies`, or an
+    /// `OSError` if the folder cannot be opened.
     #[new]
     #[pyo3(signature = (
         *, cgroup, ports, peers, rto_min_us, initial_window, tail, last_byte, fixed_size, trial,
-        arm = 0
+        most_bytes = None, arm = 0
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one caller")]
     #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python as values")]
@@ -82,10 +88,12 @@ impl SocketSettings {
         last_byte: bool,
         fixed_size: Option<(u8, u8, u8)>,
         trial: Option<PyRef<'_, RemedyTrial>>,
+        most_bytes: Option<u32>,
         arm: u8,
     ) -> PyResult<Self> {
         let folder = File::open(cgroup)?;
-        let selection = Selection { ports, cgroup: None, peers: prefixes(&peers)? };
+        let peers = prefixes(&peers)?;
+        let selection = Selection { ports, cgroup: None, peers, most_bytes };
         let fixed_size =
             fixed_size.map(|(segments, window, below)| Cut::FixedSize { segments, window, below });
         let cut = tail.map(Cut::Tail).or(last_byte.then_some(Cut::LastByte)).or(fixed_size);
@@ -134,7 +142,8 @@ impl RemedyTrial {
         peers: Vec<(u128, u8)>,
     ) -> PyResult<Self> {
         let folder = File::open(cgroup)?;
-        let selection = Selection { ports, cgroup: None, peers: prefixes(&peers)? };
+        let peers = prefixes(&peers)?;
+        let selection = Selection { ports, cgroup: None, peers, most_bytes: None };
         let created = bpf::Trial::new(&places(&devices), &folder, &selection);
         created.map(Self).map_err(|error| refused(&error))
     }

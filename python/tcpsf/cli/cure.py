@@ -48,12 +48,13 @@ def run(
     ports: Sequence[int],
     peers: Sequence[PeerPrefix],
     devices: Sequence[str],
+    largest: int | None,
     preload: bool,
     json: bool,
 ) -> None:
     """Run a command with a remedy, and exit with its status."""
     wanted = CurePolicy.parse(policy)
-    target = CureTarget(ports=ports, peers=peers, devices=devices)
+    target = CureTarget(ports=ports, peers=peers, devices=devices, most_bytes=largest)
     status = _run_with_library if preload else _run_in_group
     raise click.exceptions.Exit(status(command, wanted, target, json=json))
 
@@ -92,13 +93,17 @@ def attach(
     ports: Sequence[int],
     peers: Sequence[PeerPrefix],
     devices: Sequence[str],
+    largest: int | None,
     cgroup: Path | None,
     anyway: bool,
     json: bool,
 ) -> None:
     """Apply a remedy to running servers until a signal or a request."""
     wanted = CurePolicy.parse(policy)
-    target = running_target(ports=ports, peers=peers, devices=devices, cgroup=cgroup, anyway=anyway)
+    running = running_target(
+        ports=ports, peers=peers, devices=devices, cgroup=cgroup, anyway=anyway
+    )
+    target = replace(running, most_bytes=largest)
     with session(wanted, target, json=json) as current, handling(current.stop):
         while not current.signals and not current.control.serve(SLICE_S):
             pass
@@ -166,6 +171,7 @@ class CureSession(Generic[Applied]):
             "mechanism": "library" if isinstance(self.attachment, Preloaded) else "bpf",
             "ports": list(target.ports),
             "peers": list(map(str, target.peers)),
+            "largest_bytes": target.most_bytes,
             "cgroup": None if target.group is None else str(target.group.folder),
             "devices": [device.name for device in self.attachment.devices],
             "running_s": round(time.time() - self._started_s, 3),

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tcpsf.cli.options import FOLDER, InOrder, as_json, together
-from tcpsf.cli.quantities import AddressPrefix, Count, Probability, Seconds
+from tcpsf.cli.quantities import AddressPrefix, Bytes, Count, Probability, Seconds
 
 _policy = click.option(
     "--policy",
@@ -46,6 +46,14 @@ _selection = together(
     as_json,
 )
 """The options that all commands that attach a policy share."""
+
+_largest = click.option(
+    "--largest",
+    type=Bytes(least=1, most=1 << 30),
+    metavar="SIZE",
+    help="Only responses of at most this size, e.g. 20kB, for `dup-tail` and cuts: bytes that are not "
+    "acknowledged at the end of a write.",
+)
 
 _running = together(
     _selection,
@@ -103,6 +111,7 @@ def cure() -> None:
     help="Apply the remedy by a library that COMMAND loads, without privileges: tail(n=N), "
     "tiny-tail, fs(n=N, min=N) and rto-min(ms=N).",
 )
+@_largest
 @_selection
 def run(**arguments: Any) -> None:
     """Run a command with a remedy for all its connections.
@@ -119,6 +128,7 @@ def run(**arguments: Any) -> None:
 
 @cure.command()
 @_policy
+@_largest
 @_running
 def attach(**arguments: Any) -> None:
     """Apply a remedy to a running server, until Ctrl-C.

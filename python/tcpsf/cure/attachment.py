@@ -110,6 +110,12 @@ def attached(
     `TcpsfError` without privileges, or if the kernel cannot apply the policy.
     """
     _require_short(target)
+    if target.most_bytes is not None and not (policy.copies_tail or policy.cuts):
+        raise TcpsfError(
+            f"cannot apply the policy `{policy}` up to {target.most_bytes} bytes: its settings are those of "
+            "whole connections",
+            hint="leave out `--largest`, which is for `dup-tail`, `tail`, `tiny-tail` and `fs`",
+        )
     devices = chosen(target.devices) if policy.copies_tail or arm is not None else []
     if policy.cuts:
         with _plain_errors():
@@ -159,6 +165,7 @@ def _copier(
         peers=_prefixes(target),
         cgroup=group,
         trial=None if arm is None else arm.trial,
+        most_bytes=target.most_bytes,
         arm=0 if arm is None else arm.number,
         delay_ms=policy.copy_delay_ms,
     )
@@ -179,6 +186,7 @@ def _settings(
         last_byte=policy.cuts_last_byte,
         fixed_size=policy.fixed_size,
         trial=None if arm is None else arm.trial,
+        most_bytes=target.most_bytes,
         arm=0 if arm is None else arm.number,
     )
 

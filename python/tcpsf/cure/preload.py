@@ -115,6 +115,12 @@ def _require_known(target: CureTarget) -> None:
             "know devices",
             hint="leave out `--device`",
         )
+    if target.most_bytes is not None:
+        raise TcpsfError(
+            f"cannot select responses up to {target.most_bytes} bytes with `--preload`: the library cuts "
+            "each write",
+            hint="leave out `--largest`; as root, `tcpsf cure run` without `--preload` selects them",
+        )
     if target.peers:
         raise TcpsfError(
             f"cannot select the peers `{target.peers[0]}` with `--preload`: the library does not know "

@@ -21,9 +21,15 @@ class CureTarget:
     """Prefixes of the peers' addresses; all if there is none."""
     devices: Sequence[str] = ()
     """Names of devices; all but loopback if there is none."""
+    most_bytes: int | None = None
+    """Largest size of a response in bytes, for copies and cuts; ``None`` for any.
+
+    A program compares it with the data that is not acknowledged at the end of a write.
+    """
 
     def __str__(self) -> str:
         words = [f"port {', '.join(map(str, self.ports))}"] if self.ports else []
         words += [] if self.group is None else [f"control group {self.group.folder}"]
         selected = " in ".join(words) or "all connections"
-        return f"{selected} with {', '.join(map(str, self.peers))}" if self.peers else selected
+        selected += f" with {', '.join(map(str, self.peers))}" if self.peers else ""
+        return selected if self.most_bytes is None else f"{selected} up to {self.most_bytes} bytes"
