@@ -4,11 +4,10 @@
 
 A server of the kernel's TCP listens at two ports, and a remedy is for the connections of one. Clients of
 both share a link with a finite queue. Runs with a remedy are paired with those without it: requests are
-sent at the same times. Each situation is also simulated. The changes
-of the completion times of connections without a remedy must agree in nine of ten cells: the 95 %
+sent at the same times. Each situation is also simulated. The
+changes of the completion times of connections without a remedy must agree in nine of ten cells: the 95 %
 intervals of the measured and the simulated one overlap. Cells of `fs`, which the simulated sender applies
-to more segments, do not count. It needs root,
-TUN and BPF, and exits with 77 without them.
+to more segments, do not count. It needs root, TUN and BPF, and exits with 77 without them.
 """
 
 # ruff: noqa: S603, T201 (this module runs programs and prints verdicts)
