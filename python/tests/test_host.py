@@ -21,9 +21,11 @@ import pytest
 from conftest import Answer, Command
 
 from tcpsf.cli.host import _listening, _resolved
+from tcpsf.cure.policy import EXAMPLES
 from tcpsf.errors import TcpsfError
 
-SENDERS = ("reno+sack / full / iw=2", "reno+sack / fs(n=4) / iw=1")
+SENDERS = ("reno+sack / full / iw=2", "cubic+rack+tlp+prr / dup-tail / iw=10")
+VARIANTS = ("--sender", SENDERS[0], "--policy", "dup-tail")
 
 UPSTREAM = ("--upstream", "127.0.0.1:9")
 
@@ -41,7 +43,12 @@ REFUSED = {
     "alternate alone": (
         ("serve", ".", "--alternate", "connection"),
         "cannot alternate: `--alternate connection` with one sender",
-        "give `--sender` several times",
+        "give `--sender` or `--policy` several times",
+    ),
+    "policy": (
+        ("serve", ".", "--policy", "vs(n=4)"),
+        "cannot read the policy `vs(n=4)`: `vs(n=4)` is no remedy that the kernel can apply",
+        f"e.g. {EXAMPLES}; `tcpsf proxy --sender` applies all others",
     ),
     "alternate": (
         ("serve", ".", "--sender", SENDERS[0], "--sender", SENDERS[1], "--alternate", "often"),
@@ -186,9 +193,8 @@ def test_files_are_served_and_recorded(tmp_path: Path, offload: str) -> None:
     content = bytes(range(256)) * 4000
     (tmp_path / "file").write_bytes(content)
     rows, packets = tmp_path / "rows.jsonl", tmp_path / "packets.pcapng"
-    senders = [word for name in SENDERS for word in ("--sender", name)]
     with running(
-        "serve", str(tmp_path), offload, "--records", str(rows), "--pcap", str(packets), *senders
+        "serve", str(tmp_path), offload, "--records", str(rows), "--pcap", str(packets), *VARIANTS
     ) as host:
         urls = host.begun["urls"]
         assert len(urls) == len(host.begun["addresses"]) >= 1

@@ -239,6 +239,14 @@ _host = together(
         "times, the variants alternate.  [default: reno+sack / full / iw=rfc6928]",
     ),
     click.option(
+        "--policy",
+        "policies",
+        metavar="REMEDY",
+        multiple=True,
+        help="A further variant: the sender of Linux with remedies, as `tcpsf cure` names them, e.g. "
+        '"dup-tail+rto-min(ms=20)".',
+    ),
+    click.option(
         "--max-connections",
         type=Count(least=1, most=1_000_000),
         metavar="N",

@@ -18,6 +18,7 @@ from tcpsf.cli.file_checks import put, refuse_if_taken, staged_page, writing
 from tcpsf.cli.output import print_message, print_result
 from tcpsf.cli.records import Writer, capturing, format_of, plain_write_errors, taken
 from tcpsf.cli.signals import handling
+from tcpsf.cure.policy import CurePolicy
 from tcpsf.errors import TcpsfError, reason
 from tcpsf.report.serve_page import ConnectionSums
 from tcpsf.text import plain
@@ -61,6 +62,7 @@ def _run(
     *,
     settings: dict[str, Any],
     senders: Sequence[str],
+    policies: Sequence[str],
     alternate: str | None,
     profile: str | None,
     grace: float,
@@ -71,7 +73,8 @@ def _run(
     force: bool,
     **limits: Any,
 ) -> None:
-    stack_settings = senders_and_profile(senders, alternate, profile, task=task)
+    variants = [*senders, *(CurePolicy.parse(each).sender for each in policies)]
+    stack_settings = senders_and_profile(variants, alternate, profile, task=task)
     files = {"--records": records, "--report": report, "--pcap": pcap}
     check_files(files, printed="the addresses", replace=force)
     wanted = records is not None or report is not None
@@ -133,7 +136,7 @@ def senders_and_profile(
     if alternate is not None and len(names) < 2:
         raise TcpsfError(
             f"cannot alternate: `--alternate {alternate}` with one sender",
-            hint="give `--sender` several times",
+            hint="give `--sender` or `--policy` several times",
         )
     return {"senders": names, "alternate": alternate, "profile": profile}
 
