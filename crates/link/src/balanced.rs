@@ -93,6 +93,11 @@ impl BalancedState {
         Self { thresholds: balanced.of(capacity), recovering: BTreeMap::new() }
     }
 
+    /// Changes the thresholds. Recovery periods that have begun remain.
+    pub(crate) fn change(&mut self, balanced: Balanced, capacity: u64) {
+        self.thresholds = balanced.of(capacity);
+    }
+
     /// Returns true if a packet of `flow` is refused when `taken` units are occupied. `room` tells
     /// whether the packet fits.
     pub(crate) fn refuses(&mut self, flow: u64, taken: u64, room: bool) -> bool {

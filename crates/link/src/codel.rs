@@ -16,6 +16,7 @@ use units::{Duration, Instant, Rate, Serializer};
 use crate::atm::Framing;
 use crate::books::Tally;
 use crate::buffer::Buffer;
+use crate::config::{Discipline, LinkConfig};
 use crate::decision::{Decision, DecisionKind, DeferringQueue};
 use crate::error::ConfigError;
 use crate::meter::Meter;
@@ -248,7 +249,7 @@ impl DeferringQueue for CoDelQueue {
             Some((in_service, _)) => self.used - u64::from(in_service.units),
             None => return true,
         };
-        u64::from(self.buffer.units(bytes)) <= self.buffer.capacity() - taken
+        u64::from(self.buffer.units(bytes)) + taken <= self.buffer.capacity()
     }
 
     fn offer(&mut self, now: Instant, packet: Offered, lost: bool) {
@@ -304,6 +305,24 @@ impl DeferringQueue for CoDelQueue {
             waiting_byte_nanos: self.bytes.integral(now).saturating_sub(self.sending.integral(now)),
             busy: Duration::from_nanos(u64::try_from(busy).unwrap_or(u64::MAX)),
             max: Tally { packets: self.packets.max(), bytes: self.bytes.max() },
+        }
+    }
+
+    fn change(&mut self, config: &LinkConfig) {
+        if let Discipline::CoDel(codel) = config.discipline {
+            self.codel = codel;
+        }
+        if let Some(rate) = config.rate.filter(|&rate| rate != self.line.rate()) {
+            let free_at = self.in_service.map_or(Instant::ZERO, |(_, departure)| departure);
+            self.line = Serializer::busy_until(rate, free_at);
+        }
+        self.buffer = config.buffer;
+        self.counts_in_service = config.counts_in_service;
+        self.used = 0;
+        let in_service = self.in_service.as_mut().map(|(packet, _)| packet);
+        for packet in self.waiting.iter_mut().chain(in_service) {
+            packet.units = self.buffer.units(packet.bytes);
+            self.used += u64::from(packet.units);
         }
     }
 

@@ -78,6 +78,12 @@ impl LinkConfig {
         }
     }
 
+    /// Returns true if the queue decides on packets after their arrival. It then holds them itself.
+    pub(crate) fn has_deferred_verdicts(&self) -> bool {
+        let is_codel = matches!(self.discipline, Discipline::CoDel(_));
+        self.rate.is_some() && (self.port.is_some() || is_codel)
+    }
+
     /// Returns true for a first-in, first-out link with drop-tail, a constant delay, no cells and a
     /// built-in loss model.
     pub(crate) fn is_fifo(&self) -> bool {

@@ -3,6 +3,7 @@
 use units::{Duration, Instant};
 
 use crate::books::{CellBooks, Tally};
+use crate::config::LinkConfig;
 use crate::packet::{DropReason, Offered};
 use crate::statistics::QueueStatistics;
 
@@ -50,6 +51,10 @@ pub(crate) trait DeferringQueue: std::fmt::Debug + Send + Sync {
 
     /// Begins new statistics at `now`.
     fn reset_statistics(&mut self, now: Instant);
+
+    /// Changes rate, buffer and parameters to those of `config`, which has a queue of the same kind.
+    /// Packets in the queue stay, and the packet in transmission ends at the old rate.
+    fn change(&mut self, config: &LinkConfig);
 
     /// The cells of a port; `None` for a queue of packets.
     fn cell_books(&self) -> Option<CellBooks> {

@@ -63,6 +63,12 @@ pub enum ConfigError {
         /// The time of the later entry, which is not after the earlier one.
         at: Instant,
     },
+    /// A change of a part that is fixed while packets are in the link.
+    #[error("{part} cannot change while the link carries packets")]
+    Fixed {
+        /// The part.
+        part: &'static str,
+    },
     /// A mean packet size of zero.
     #[error("a mean packet of 0 bytes is impossible: its size must be above zero")]
     MeanPacket,

@@ -22,6 +22,7 @@ use crate::statistics::QueueStatistics;
 
 mod extensions;
 mod reading;
+mod reconfigure;
 pub mod reserved;
 
 use extensions::Extensions;
@@ -66,6 +67,8 @@ pub struct Link<P> {
     delivered: Tally,
     dropped: Dropped,
     marked: Tally,
+    /// The configuration. Packets in the link do not need it.
+    config: Box<LinkConfig>,
 }
 
 impl<P> Link<P> {
@@ -75,7 +78,7 @@ impl<P> Link<P> {
             extensions: Extensions::new(&config).map(Box::new),
             line: config.rate.map(Serializer::new),
             delay: config.delay,
-            loss: Loss::new(config.loss),
+            loss: Loss::new(config.loss.clone()),
             loss_point: config.loss_point,
             queue: Queue::new(config.buffer, config.counts_in_service),
             in_flight: VecDeque::new(),
@@ -85,6 +88,7 @@ impl<P> Link<P> {
             delivered: Tally::default(),
             dropped: Dropped::default(),
             marked: Tally::default(),
+            config: Box::new(config),
         }
     }
 

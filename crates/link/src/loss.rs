@@ -90,6 +90,18 @@ impl Loss {
         }
     }
 
+    /// Changes the model. An unchanged model keeps its state, and a burst that has begun continues
+    /// under the new parameters. Any other model begins anew.
+    pub(crate) fn change(&mut self, from: &LossModel, to: &LossModel) {
+        if from == to {
+            return;
+        }
+        match (&mut *self, to) {
+            (Self::Burst(state), LossModel::Burst(burst)) => state.change(*burst),
+            (_, model) => *self = Self::new(model.clone()),
+        }
+    }
+
     /// Returns true if the packet is lost.
     #[inline]
     pub(crate) fn loses(&mut self, packet: Offered, draw: impl FnOnce() -> u64) -> bool {

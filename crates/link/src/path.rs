@@ -4,6 +4,8 @@
 //! Packets that leave the line after a change take the new delay. If that is shorter, they overtake
 //! packets that are still on the old path.
 
+use std::collections::VecDeque;
+
 use units::{Duration, Instant};
 
 use crate::error::ConfigError;
@@ -57,6 +59,29 @@ pub(crate) struct Path {
     reorder: Option<Reorder>,
     /// The number of packets that are delivered after the packet accepted last.
     pub(crate) behind_newest: usize,
+    /// The additional delays of the packets in the queue.
+    pub(crate) queued: QueuedDelays,
+}
+
+/// The additional delays of the packets that wait for the line or are in transmission, in order of
+/// departure. A change of the rate needs them.
+#[derive(Debug, Default)]
+pub(crate) struct QueuedDelays(VecDeque<(Instant, Duration)>);
+
+impl QueuedDelays {
+    pub(crate) fn push(&mut self, departure: Instant, extra: Duration) {
+        self.0.push_back((departure, extra));
+    }
+
+    /// Removes the packets that have left by `now`.
+    pub(crate) fn retire(&mut self, now: Instant) {
+        while self.0.pop_front_if(|(departure, _)| *departure <= now).is_some() {}
+    }
+
+    /// The additional delays in order of departure.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Duration> {
+        self.0.iter().map(|(_, extra)| *extra)
+    }
 }
 
 impl Path {
@@ -67,7 +92,17 @@ impl Path {
         reorder: Option<Reorder>,
     ) -> Option<Self> {
         let constant = changes.is_empty() && reorder.is_none();
-        (!constant).then(|| Self { delay, changes: changes.clone(), reorder, behind_newest: 0 })
+        (!constant).then(|| Self::adjustable(delay, changes, reorder))
+    }
+
+    /// The path of a link whose configuration may change, so that packets may overtake.
+    pub(crate) fn adjustable(
+        delay: Duration,
+        changes: &DelayChanges,
+        reorder: Option<Reorder>,
+    ) -> Self {
+        let changes = changes.clone();
+        Self { delay, changes, reorder, behind_newest: 0, queued: QueuedDelays::default() }
     }
 
     /// The delay of a packet that leaves the line at `departure`.

@@ -74,7 +74,7 @@ impl Queue {
             Some(in_service) => self.used - u64::from(in_service.units),
             None => return true,
         };
-        u64::from(self.buffer.units(bytes)) <= self.capacity - taken
+        u64::from(self.buffer.units(bytes)) + taken <= self.capacity
     }
 
     /// The units of the buffer that count as occupied. Departures must have been retired.
@@ -114,6 +114,44 @@ impl Queue {
         self.depth.count(bytes);
         self.max.packets = self.max.packets.max(self.depth.packets);
         self.max.bytes = self.max.bytes.max(self.depth.bytes);
+    }
+
+    /// The packets in the queue in order: departure, bytes, and whether the packet is lost on the
+    /// line. Departures must have been retired.
+    pub(crate) fn residents(&self) -> impl DoubleEndedIterator<Item = (Instant, u32, bool)> {
+        self.packets.iter().map(|resident| (resident.departure, resident.bytes, resident.lost))
+    }
+
+    /// The time at which the packet in transmission leaves; `None` if the queue is empty.
+    pub(crate) fn in_service_until(&self) -> Option<Instant> {
+        self.packets.front().map(|resident| resident.departure)
+    }
+
+    /// Replaces the departure of each packet by the result of `departure`, which gets its position,
+    /// its old departure and its size in bytes. Departures must have been retired up to `now`.
+    pub(crate) fn reschedule(
+        &mut self,
+        now: Instant,
+        mut departure: impl FnMut(usize, Instant, u32) -> Instant,
+    ) {
+        let before = self.outstanding(now);
+        for (position, resident) in self.packets.iter_mut().enumerate() {
+            resident.departure = departure(position, resident.departure, resident.bytes);
+            self.free_at = resident.departure;
+        }
+        self.integrals = self.integrals.replace(before, self.outstanding(now));
+    }
+
+    /// Changes the limit. Packets in the queue stay, also if they exceed the new limit.
+    pub(crate) fn set_buffer(&mut self, buffer: Buffer, counts_in_service: bool) {
+        self.buffer = buffer;
+        self.capacity = buffer.capacity();
+        self.counts_in_service = counts_in_service;
+        self.used = 0;
+        for resident in &mut self.packets {
+            resident.units = buffer.units(resident.bytes);
+            self.used += u64::from(resident.units);
+        }
     }
 
     pub(crate) fn depth(&self) -> Tally {

@@ -152,6 +152,15 @@ impl RedState {
         Self { red, rate, average: 0, passed: 0, short: true }
     }
 
+    /// Changes the parameters and the rate of the line. The average remains.
+    pub(crate) fn change(&mut self, red: Red, rate: Option<Rate>) {
+        if self.red.measure == red.measure {
+            (self.red, self.rate) = (red, rate);
+        } else {
+            *self = Self::new(red, rate);
+        }
+    }
+
     /// Updates the average for an arriving packet that finds `queue`, or a line idle since
     /// `idle_since`.
     pub(crate) fn observe(&mut self, now: Instant, queue: Tally, idle_since: Option<Instant>) {

@@ -51,6 +51,16 @@ impl Integrals {
         self.busy += departure.since(start).as_nanos();
     }
 
+    /// These integrals with the future contributions in `after` in place of those in `before`.
+    pub(crate) fn replace(self, before: Self, after: Self) -> Self {
+        Self {
+            packets: self.packets - before.packets + after.packets,
+            bytes: self.bytes - before.bytes + after.bytes,
+            waiting_bytes: self.waiting_bytes - before.waiting_bytes + after.waiting_bytes,
+            busy: self.busy - before.busy + after.busy,
+        }
+    }
+
     /// The transmission times of all packets.
     pub(crate) fn busy(&self) -> Duration {
         Duration::from_nanos(self.busy)

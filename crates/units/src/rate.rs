@@ -117,6 +117,11 @@ impl Serializer {
         Self { rate, free_at: Instant::ZERO, remainder: 0, memo: [(0, 0, 0); 2] }
     }
 
+    /// A line that is busy until `free_at`.
+    pub fn busy_until(rate: Rate, free_at: Instant) -> Self {
+        Self { free_at, ..Self::new(rate) }
+    }
+
     /// The rate of the line.
     pub fn rate(&self) -> Rate {
         self.rate

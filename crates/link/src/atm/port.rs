@@ -12,6 +12,7 @@ use units::{Duration, Instant, Rate};
 use super::{CELL_BYTES, CellBooks, Circuit, PortConfig, cells};
 use crate::balanced::Thresholds;
 use crate::books::Tally;
+use crate::config::LinkConfig;
 use crate::decision::{Decision, DecisionKind, DeferringQueue};
 use crate::meter::Meter;
 use crate::packet::{DropReason, Offered};
@@ -206,6 +207,9 @@ impl Port {
 }
 
 impl DeferringQueue for Port {
+    /// The configuration of a port is fixed.
+    fn change(&mut self, _config: &LinkConfig) {}
+
     /// A port decides on each cell as it arrives.
     fn has_room(&self, _bytes: u32) -> bool {
         true

@@ -40,7 +40,13 @@ pub(super) enum Early {
 }
 
 impl<P> Extensions<P> {
+    /// The optional features of a link; `None` for a drop-tail link without any of them.
     pub(super) fn new(config: &LinkConfig) -> Option<Self> {
+        (!config.is_fifo()).then(|| Self::build(config))
+    }
+
+    /// The state of all features, also for a link without any of them.
+    pub(super) fn build(config: &LinkConfig) -> Self {
         let early = match &config.discipline {
             // CoDel decides when packets leave.
             Discipline::DropTail | Discipline::CoDel(_) => Early::Nothing,
@@ -71,7 +77,7 @@ impl<P> Extensions<P> {
         let deferred = queue.map(Deferred::new);
         let path = Path::new(config.delay, &config.delay_changes, config.reorder);
         let (framing, cut_through) = (config.framing, config.cut_through);
-        (!config.is_fifo()).then_some(Self { early, loss, deferred, framing, cut_through, path })
+        Self { early, loss, deferred, framing, cut_through, path }
     }
 
     #[inline(never)]
@@ -121,7 +127,9 @@ impl<P> Link<P> {
         if lost {
             return (Outcome::Dropped(DropReason::Loss), Instant::NEVER);
         }
-        let delivery = self.delivery_time(departure, packet.bytes) + self.reorder_delay(draw);
+        let extra = self.reorder_delay(draw);
+        let delivery = self.delivery_time(departure, packet.bytes) + extra;
+        self.record_extra_delay(now, departure, extra);
         match admission {
             Outcome::Accepted if self.has_path() => (Outcome::Pending, delivery),
             _ => (admission, delivery),
@@ -136,6 +144,15 @@ impl<P> Link<P> {
     fn reorder_delay(&self, draw: impl Fn(Chance) -> u64) -> Duration {
         let path = self.extensions.as_deref().and_then(|extensions| extensions.path.as_ref());
         path.map_or(Duration::ZERO, |path| path.reorder_delay(|| draw(Chance::Reorder)))
+    }
+
+    /// Records the additional delay of a packet that waits for the line.
+    fn record_extra_delay(&mut self, now: Instant, departure: Instant, extra: Duration) {
+        let path = self.extensions.as_deref_mut().and_then(|extensions| extensions.path.as_mut());
+        if let Some(path) = path.filter(|_| departure > now) {
+            path.queued.retire(now);
+            path.queued.push(departure, extra);
+        }
     }
 
     /// Moves the newest packet to its position in order of delivery, if the path may reorder
@@ -166,7 +183,7 @@ impl<P> Link<P> {
     }
 
     /// The time at which the link delivers a packet that leaves the line at `departure`.
-    fn delivery_time(&self, departure: Instant, bytes: u32) -> Instant {
+    pub(super) fn delivery_time(&self, departure: Instant, bytes: u32) -> Instant {
         let path = self.extensions.as_deref().and_then(|extensions| extensions.path.as_ref());
         let delivery = departure + path.map_or(self.delay, |path| path.delay(departure));
         if !self.extensions.as_ref().is_some_and(|extensions| extensions.cut_through) {

@@ -5,6 +5,7 @@ use crate::{Buffer, Discipline, LossModel, Measure, Probability, Red};
 
 mod properties;
 mod random;
+mod reconfigure;
 
 fn at(nanos: u64) -> Instant {
     Instant::from_nanos(nanos)

@@ -61,6 +61,16 @@ impl BurstState {
         Self { burst, next: burst.mean }
     }
 
+    /// Changes the parameters. The chain stays in its state.
+    pub(crate) fn change(&mut self, burst: Burst) {
+        self.next = match self.next {
+            next if next == self.burst.after_loss => burst.after_loss,
+            next if next == self.burst.after_pass => burst.after_pass,
+            _ => burst.mean,
+        };
+        self.burst = burst;
+    }
+
     /// Advances the chain by one packet. Returns true if the packet is lost.
     pub(crate) fn advance(&mut self, draw: u64) -> bool {
         let lost = self.next.hits(draw);

@@ -30,6 +30,26 @@ pub(super) struct Step {
     deliver_first: bool,
 }
 
+impl Step {
+    pub(super) fn offered(&self) -> Offered {
+        Offered {
+            bytes: self.bytes,
+            data: self.data,
+            ecn_capable: self.ecn_capable,
+            flow: self.draw % 3,
+            ..Offered::default()
+        }
+    }
+
+    pub(super) fn draw_for(&self, chance: Chance) -> u64 {
+        match chance {
+            Chance::Loss => self.draw,
+            Chance::Early => self.draw.rotate_left(32),
+            Chance::Reorder => panic!("no packet is reordered here"),
+        }
+    }
+}
+
 /// A line in units of 1/rate nanoseconds, in which every transmission time is a whole number.
 struct ExactLine {
     rate: Option<u128>,
@@ -62,18 +82,8 @@ pub(super) fn drive(
         now += step.gap;
         let before = if step.deliver_first { now } else { now.saturating_sub(1) };
         deliver_up_to(&mut link, before, &mut seen, &mut look);
-        let packet = Offered {
-            bytes: step.bytes,
-            data: step.data,
-            ecn_capable: step.ecn_capable,
-            flow: step.draw % 3,
-            ..Offered::default()
-        };
-        let outcome = link.offer(at(now), packet, seen.len(), |chance| match chance {
-            Chance::Loss => step.draw,
-            Chance::Early => step.draw.rotate_left(32),
-            Chance::Reorder => panic!("no packet is reordered here"),
-        });
+        let outcome =
+            link.offer(at(now), step.offered(), seen.len(), |chance| step.draw_for(chance));
         let sent = match outcome {
             Outcome::Accepted | Outcome::Marked => true,
             Outcome::Dropped(DropReason::Loss) => config.loss_point == LossPoint::Line,

@@ -1,0 +1,172 @@
+//! Changes of the configuration while packets are in the link.
+
+use units::{Instant, Serializer};
+
+use super::Link;
+use super::extensions::{Early, Extensions};
+use crate::config::{Discipline, LinkConfig};
+use crate::error::ConfigError;
+use crate::packet::InFlight;
+use crate::path::Path;
+
+impl<P> Link<P> {
+    /// The configuration of the link, with all changes so far.
+    pub fn config(&self) -> &LinkConfig {
+        &self.config
+    }
+
+    /// Changes the configuration at `now`. No packet is dropped by the change.
+    ///
+    /// - The packet in transmission ends at the old rate. Packets that wait are sent at the new
+    ///   rate. Without a rate, all of them leave at once.
+    /// - Packets that leave the line after the change have the new delay. If it is shorter, they
+    ///   overtake earlier packets. With CoDel, the packet in transmission keeps the old delay.
+    /// - Packets in the queue stay there, also if they exceed a smaller limit.
+    /// - A loss already decided stays decided. A part of the configuration that does not change
+    ///   keeps its state. A chain of burst losses, the average of RED, the state of CoDel and the
+    ///   recovery periods of balanced discard also remain if their parameters change.
+    ///
+    /// All verdicts up to `now` must have been polled, as after
+    /// [`advance_to`](Self::advance_to). Afterwards, [`next_delivery`](Self::next_delivery) may be
+    /// earlier than before, and [`newest_mut`](Self::newest_mut) is not defined until the next
+    /// offer.
+    ///
+    /// # Errors
+    /// If the change adds, removes or alters cells or CoDel: the queue would have to pass its
+    /// packets to one of another kind. The link is unchanged then.
+    pub fn reconfigure(&mut self, now: Instant, config: LinkConfig) -> Result<(), ConfigError> {
+        check(&self.config, &config)?;
+        self.advance_to(now);
+        debug_assert!(self.deferred().is_none_or(|deferred| deferred.verdicts.is_empty()));
+        let config = Box::new(config);
+        let waiting = self.take_waiting();
+        let from = std::mem::replace(&mut self.config, config);
+        self.loss.change(&from.loss, &self.config.loss);
+        self.loss_point = self.config.loss_point;
+        self.delay = self.config.delay;
+        let mut extensions = Extensions::build(&self.config);
+        if let Some(old) = self.extensions.take() {
+            extensions.continue_from(*old, &from, &self.config);
+        }
+        let LinkConfig { delay, delay_changes, reorder, .. } = &*self.config;
+        let path = Path::adjustable(*delay, delay_changes, *reorder);
+        extensions.path = Some(path);
+        self.extensions = Some(Box::new(extensions));
+        self.queue.set_buffer(self.config.buffer, self.config.counts_in_service);
+        if self.config.rate != from.rate {
+            self.change_rate();
+        }
+        self.put_waiting(waiting);
+        Ok(())
+    }
+
+    /// Removes the packets that have not left the line from those with a known delivery. Returns
+    /// them in order of departure, with the additional delay in place of the delivery.
+    fn take_waiting(&mut self) -> Vec<InFlight<P>> {
+        let now = self.now;
+        let mut extra_delays = Vec::new();
+        if let Some(extensions) = self.extensions.as_deref_mut()
+            && let Some(path) = &mut extensions.path
+        {
+            path.queued.retire(now);
+            extra_delays.extend(path.queued.iter());
+        }
+        let kept: Vec<(Instant, u32)> = self
+            .queue
+            .residents()
+            .filter_map(|(departure, bytes, lost)| (!lost).then_some((departure, bytes)))
+            .collect();
+        let mut waiting = Vec::with_capacity(kept.len());
+        // From the last to the first: of packets with one delivery time, the last accepted is last.
+        for (position, &(departure, bytes)) in kept.iter().enumerate().rev() {
+            let extra = extra_delays.get(position).copied().unwrap_or_default();
+            let delivery = self.delivery_time(departure, bytes) + extra;
+            let behind = self.in_flight.partition_point(|packet| packet.delivery <= delivery);
+            let Some(packet) = behind.checked_sub(1).and_then(|at| self.in_flight.remove(at))
+            else {
+                continue;
+            };
+            debug_assert_eq!((packet.delivery, packet.bytes), (delivery, bytes));
+            waiting.push(InFlight { delivery: Instant::ZERO + extra, ..packet });
+        }
+        waiting.reverse();
+        waiting
+    }
+
+    /// Reschedules the packets that wait for the line, and begins to use the new rate.
+    fn change_rate(&mut self) {
+        let now = self.now;
+        let framing = self.config.framing;
+        let free_at = self.queue.in_service_until().unwrap_or(Instant::ZERO);
+        self.line = self.config.rate.map(|rate| Serializer::busy_until(rate, free_at));
+        let line = &mut self.line;
+        self.queue.reschedule(now, |position, departure, bytes| match line {
+            // An infinitely fast line holds no packet.
+            None => now,
+            Some(_) if position == 0 => departure,
+            Some(line) => line.send(now, framing.line_bytes(bytes)),
+        });
+    }
+
+    /// Returns the packets to the link, with their new delivery times.
+    fn put_waiting(&mut self, waiting: Vec<InFlight<P>>) {
+        let residents: Vec<Instant> = self
+            .queue
+            .residents()
+            .filter_map(|(departure, _, lost)| (!lost).then_some(departure))
+            .collect();
+        for (packet, departure) in waiting.into_iter().zip(residents) {
+            let extra = packet.delivery.since(Instant::ZERO);
+            let delivery = self.delivery_time(departure, packet.bytes) + extra;
+            self.in_flight.push_back(InFlight { delivery, ..packet });
+            if let Some(extensions) = self.extensions.as_deref_mut()
+                && let Some(path) = &mut extensions.path
+            {
+                path.queued.push(departure, extra);
+            }
+        }
+        // Stable: packets with one delivery time stay in order.
+        self.in_flight.make_contiguous().sort_by_key(|packet| packet.delivery);
+        self.advance_clock(self.now);
+    }
+}
+
+impl<P> Extensions<P> {
+    /// Takes the state of the features that continue after a change of the configuration.
+    fn continue_from(&mut self, old: Self, from: &LinkConfig, to: &LinkConfig) {
+        match (old.early, &to.discipline) {
+            (Early::Red(mut state), Discipline::Red(red)) => {
+                state.change(*red, to.rate);
+                self.early = Early::Red(state);
+            }
+            (Early::Balanced(mut state), Discipline::Balanced(balanced)) => {
+                state.change(*balanced, to.buffer.capacity());
+                self.early = Early::Balanced(state);
+            }
+            (Early::Custom(state), discipline) if *discipline == from.discipline => {
+                self.early = Early::Custom(state);
+            }
+            _ => {}
+        }
+        if from.loss == to.loss {
+            self.loss = old.loss;
+        }
+        if let Some(mut deferred) = old.deferred {
+            deferred.queue.change(to);
+            self.deferred = Some(deferred);
+        }
+    }
+}
+
+/// Refuses the change of a part that is fixed.
+fn check(from: &LinkConfig, to: &LinkConfig) -> Result<(), ConfigError> {
+    let fixed = |part| Err(ConfigError::Fixed { part });
+    let cells = |config: &LinkConfig| (config.framing, config.cut_through, config.port);
+    if cells(from) != cells(to) || (to.port.is_some() && from.rate != to.rate) {
+        return fixed("a link of cells");
+    }
+    if from.has_deferred_verdicts() != to.has_deferred_verdicts() {
+        return fixed("the use of CoDel");
+    }
+    Ok(())
+}
