@@ -288,7 +288,12 @@ class Emulation:
     @property
     def ends(self) -> tuple[str, str, str | None, str | None]: ...
     def run(
-        self, command: list[str], *, outside: list[str] | None, capture: tuple[str, str, int] | None
+        self,
+        command: list[str],
+        *,
+        outside: list[str] | None,
+        capture: tuple[str, str, int] | None,
+        control: tuple[str, str] | None = None,
     ) -> str: ...
 
 @final

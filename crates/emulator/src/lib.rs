@@ -7,6 +7,7 @@
 //! | what happens to a packet? | [`mod@line`]: the link, duplication, corruption; without a clock |
 //! | which namespaces and addresses do the ends have? | [`network`] |
 //! | when are packets read and written, and when does a run end? | [`run`] |
+//! | how do settings change during a run? | [`settings::Schedule`], [`changes`], [`control`] |
 //! | what are the results? | [`report`], [`series`], [`trace`] |
 //!
 //! With offload, large segments are split on input and joined on output, so [`mod@line`] sees
@@ -25,6 +26,8 @@
 //! ```
 
 mod chance;
+pub mod changes;
+pub mod control;
 mod convert;
 mod histogram;
 pub mod line;
@@ -40,8 +43,9 @@ pub mod series;
 pub mod settings;
 pub mod trace;
 
+pub use control::Control;
 pub use network::Ends;
 pub use report::Report;
 pub use run::{Emulation, EmulationError, Job};
-pub use settings::{Settings, SettingsError, Template, Templates};
+pub use settings::{Schedule, Settings, SettingsError, Template, Templates};
 pub use trace::{Capture, VantagePoint};

@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 
 use link::{
-    Books, Discipline, Link, LinkConfig, LossModel, Outcome, Probability, QueueStatistics, Reading,
-    Reorder, Tally,
+    Books, ConfigError, Discipline, Link, LinkConfig, LossModel, Outcome, Probability,
+    QueueStatistics, Reading, Reorder, Tally,
 };
 use units::{Duration, Instant};
 
@@ -100,12 +100,14 @@ pub struct Line {
 }
 
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about a packet")]
 struct Content {
     bytes: Vec<u8>,
     number: u64,
     gap: u32,
     marked: bool,
     corrupted: bool,
+    reordered: bool,
     is_part: bool,
 }
 
@@ -188,6 +190,7 @@ impl Line {
             .is_some_and(|reorder| reorder.probability.hits(draws.draw(Question::Reorder, number)))
         {
             outcomes.reordered = true;
+            content.reordered = true;
             count(&mut self.extras.reordered, bytes.len());
         }
         content.is_part = is_part && !outcomes.corrupted;
@@ -195,6 +198,23 @@ impl Line {
         content.gap = std::mem::take(&mut self.gap);
         content.bytes = buffer;
         outcomes
+    }
+
+    /// Changes the configuration at `now`. The packets in the link stay there
+    /// ([`Link::reconfigure`]). Packet numbers and random numbers continue.
+    ///
+    /// # Errors
+    /// If the link cannot make the change. It is unchanged then.
+    pub fn reconfigure(&mut self, now: Instant, config: &LineConfig) -> Result<(), ConfigError> {
+        self.advance_to(now);
+        if *self.link.config() != config.link {
+            self.link.reconfigure(now, config.link.clone())?;
+        }
+        self.flows = flows(&config.link);
+        self.duplicate = config.duplicate;
+        self.corrupt = config.corrupt;
+        self.reorder = config.link.reorder;
+        Ok(())
     }
 
     /// The time of the next delivery or of the link's next decision.
@@ -233,7 +253,7 @@ impl Line {
             if content.corrupted {
                 self.extras.corrupted = subtract(self.extras.corrupted, bytes);
             }
-            if is_reordered(self.reorder, self.draws, content.number) {
+            if content.reordered {
                 self.extras.reordered = subtract(self.extras.reordered, bytes);
             }
             self.gaps.push_back((content.number, content.gap + 1));
@@ -284,6 +304,12 @@ impl Line {
         (reading, std::mem::replace(&mut self.max_queue, reading.queue))
     }
 
+    /// The packets in the queue at `now`, waiting or in transmission.
+    pub fn queue(&mut self, now: Instant) -> Tally {
+        self.advance_to(now);
+        self.link.queue(now)
+    }
+
     /// The counters beside the books.
     pub fn extras(&self) -> Extras {
         self.extras
@@ -303,11 +329,6 @@ fn flows(link: &LinkConfig) -> Option<u64> {
         (_, Discipline::Balanced(_)) => Some(FLOWS),
         _ => None,
     }
-}
-
-/// Returns true if the link reorders this packet. The link makes the same draw.
-fn is_reordered(reorder: Option<Reorder>, draws: Draws, number: u64) -> bool {
-    reorder.is_some_and(|reorder| reorder.probability.hits(draws.draw(Question::Reorder, number)))
 }
 
 fn count(tally: &mut Tally, bytes: usize) {

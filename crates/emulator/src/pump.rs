@@ -5,16 +5,18 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 
+use link::Tally;
 use tun::{Clock, Error, PollFd, PollFlags, Tun};
 use units::{Duration, Instant};
 
+use crate::changes::{ChangeRecord, ChangeSource, Changes};
 use crate::line::Line;
 use crate::network::{End, Network};
 use crate::offload::{self, Intake, Outlet};
 use crate::packet;
 use crate::report::{Counters, LineReport};
 use crate::series::{LineSample, Sampler, Series};
-use crate::settings::Settings;
+use crate::settings::{Overlay, Schedule, Settings, SettingsError, Texts};
 use crate::trace::{LinkDirection, Trace};
 
 /// The number of packets read from one device before the other is served and due packets are
@@ -40,12 +42,15 @@ pub(crate) struct Pump<'a> {
     max_wait: Duration,
     recorder: Recorder,
     sampler: Sampler,
+    changes: Changes,
 }
 
 /// The results of both directions, up and down.
 pub(crate) struct Finished {
     pub(crate) reports: [LineReport; 2],
     pub(crate) series: Series,
+    /// The changes of the settings, and the number of those not recorded.
+    pub(crate) changes: (Vec<ChangeRecord>, u64),
     /// The result of the capture.
     pub(crate) written: io::Result<()>,
 }
@@ -78,6 +83,7 @@ impl<'a> Pump<'a> {
         settings: &Settings,
         network: &'a Network,
         trace: Option<Trace>,
+        schedule: Schedule,
     ) -> Self {
         let (inside, outside) = (&network.inside, &network.outside);
         let lane =
@@ -117,24 +123,70 @@ impl<'a> Pump<'a> {
         ];
         let intake = Intake::new(settings.mtu, settings.offload);
         let recorder = Recorder { trace, failed: None };
-        // With busy-waiting, each packet is written exactly when it is due.
-        let max_wait =
-            if settings.offload && settings.spin.is_zero() { MAX_WAIT } else { Duration::ZERO };
-        Self {
+        let mut pump = Self {
             clock,
             lanes,
             intake,
             message: Vec::new(),
             spin: settings.spin,
-            max_wait,
+            max_wait: max_wait(settings),
             recorder,
             sampler: Sampler::new(),
+            changes: Changes::new(schedule, [settings.up.clone(), settings.down.clone()]),
+        };
+        // The schedule may begin with a change.
+        pump.apply_changes(Instant::ZERO);
+        pump
+    }
+
+    /// Makes a change on request.
+    ///
+    /// # Errors
+    /// If an option is invalid or the link cannot make the change.
+    pub(crate) fn change(&mut self, options: Overlay) -> Result<(), SettingsError> {
+        let now = self.clock.now();
+        self.changes.add(now, options)?;
+        self.apply_changes(now);
+        Ok(())
+    }
+
+    /// The options in force, up and down, and the number of changes so far.
+    pub(crate) fn settings(&self) -> (&[Texts; 2], u64) {
+        (self.changes.options(), self.changes.count())
+    }
+
+    /// The statistics of both directions up to now, and the time.
+    pub(crate) fn statistics(&mut self) -> (Instant, [LineReport; 2], [Tally; 2]) {
+        let now = self.clock.now();
+        let reports =
+            self.lanes.each_mut().map(|lane| LineReport::new(&mut lane.line, &lane.counters, now));
+        (now, reports, self.lanes.each_mut().map(|lane| lane.line.queue(now)))
+    }
+
+    /// Applies the configurations in force to both directions.
+    fn apply_changes(&mut self, now: Instant) {
+        let lines = self.changes.lines();
+        for (lane, config) in self.lanes.iter_mut().zip(lines) {
+            // The schedule has checked that the link can make the change.
+            let made = lane.line.reconfigure(now, config);
+            debug_assert!(made.is_ok());
+            lane.path_mtu = config.path_mtu;
+        }
+        if let Some(trace) = &mut self.recorder.trace {
+            trace.set_links(lines);
         }
     }
 
     /// Writes due packets and reads new ones, up to a batch in each direction. Then takes a sample
     /// if it is due.
     pub(crate) fn process_ready(&mut self) -> Result<(), Error> {
+        let now = self.clock.now();
+        if now >= self.changes.next() {
+            // The first combinations were checked before the start. One that is invalid has no
+            // effect.
+            let _ = self.changes.advance_to(now, ChangeSource::Schedule);
+            self.apply_changes(now);
+        }
         for lane in 0..2 {
             self.write_due(lane);
         }
@@ -156,23 +208,24 @@ impl<'a> Pump<'a> {
     /// Returns which of `others` are ready.
     pub(crate) fn wait(
         &mut self,
-        others: [Option<&dyn AsFd>; 3],
+        others: [Option<&dyn AsFd>; 4],
         until: Instant,
-    ) -> Result<[bool; 3], Error> {
+    ) -> Result<[bool; 4], Error> {
         let next = self.lanes.iter().filter_map(|lane| lane.line.next_write(self.max_wait)).min();
         let until = if self.is_readable() {
             Instant::ZERO
         } else {
-            until.min(next.unwrap_or(Instant::NEVER)).min(self.sampler.next())
+            let next = next.unwrap_or(Instant::NEVER).min(self.changes.next());
+            until.min(next).min(self.sampler.next())
         };
         let devices = self.lanes.each_ref().map(|lane| lane.from.tun.as_fd());
         let look = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         // A missing descriptor is replaced by a device without requested events.
-        let [first, second, third] = others.map(|other| match other {
+        let [first, second, third, fourth] = others.map(|other| match other {
             Some(other) => look(other.as_fd()),
             None => PollFd::from_borrowed_fd(devices[0], PollFlags::empty()),
         });
-        let mut fds = [look(devices[0]), look(devices[1]), first, second, third];
+        let mut fds = [look(devices[0]), look(devices[1]), first, second, third, fourth];
         self.clock.wait(&mut fds, until, self.spin)?;
         let [up, down, rest @ ..] = fds.map(|fd| !fd.revents().is_empty());
         for (lane, ready) in self.lanes.iter_mut().zip([up, down]) {
@@ -259,8 +312,15 @@ impl<'a> Pump<'a> {
             (None, Some(trace)) => trace.finish(),
             (None, None) => Ok(()),
         };
-        Ok(Finished { reports, series, written })
+        let changes = self.changes.into_records();
+        Ok(Finished { reports, series, changes, written })
     }
+}
+
+/// The maximum time for which packets wait for other parts of their segment. With busy-waiting,
+/// each packet is written exactly when it is due.
+fn max_wait(settings: &Settings) -> Duration {
+    if settings.offload && settings.spin.is_zero() { MAX_WAIT } else { Duration::ZERO }
 }
 
 impl Lane<'_> {

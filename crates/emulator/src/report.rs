@@ -4,6 +4,7 @@ use link::{Books, QueueStatistics};
 use serde::Serialize;
 use units::Instant;
 
+use crate::changes::ChangeRecord;
 use crate::convert::seconds;
 use crate::histogram::Histogram;
 use crate::line::Line;
@@ -23,6 +24,8 @@ pub struct Report {
     pub duration_s: f64,
     /// The random seed.
     pub seed: u64,
+    /// The name of the link for requests; `None` without a control socket.
+    pub name: Option<String>,
     /// The addresses of the two ends.
     pub ends: Ends,
     /// The direction from the command to the outside.
@@ -31,6 +34,10 @@ pub struct Report {
     pub down: LineReport,
     /// The counters of both directions over time.
     pub series: Series,
+    /// The changes of the settings, in order of time.
+    pub changes: Vec<ChangeRecord>,
+    /// The number of later changes that were not recorded.
+    pub omitted_changes: u64,
 }
 
 impl Report {

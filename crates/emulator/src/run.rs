@@ -7,12 +7,13 @@ use thiserror::Error;
 use tun::{Clock, Priority, Signals, TimerSlack};
 use units::{Duration, Instant};
 
+use crate::control::{Control, Server};
 use crate::convert::seconds;
 use crate::network::{Ends, Network};
 use crate::program::{Environment, Program};
 use crate::pump::{Finished, Pump};
 use crate::report::Report;
-use crate::settings::Settings;
+use crate::settings::{Schedule, Settings};
 use crate::trace::{Capture, Trace};
 
 /// Both ends of a link, ready for a command. They are removed when the value is dropped.
@@ -31,6 +32,10 @@ pub struct Job {
     pub outside: Option<Vec<String>>,
     /// The capture to write.
     pub capture: Option<Capture>,
+    /// The settings over time. The default keeps the settings of the start.
+    pub schedule: Schedule,
+    /// The control socket, for requests during the run.
+    pub control: Option<Control>,
 }
 
 /// An error of a run.
@@ -42,6 +47,14 @@ pub enum EmulationError {
     /// The command did not start.
     #[error(transparent)]
     Command(tun::Error),
+    /// The control socket could not be made.
+    #[error("cannot make link `{name}`: {source}")]
+    Control {
+        /// The name of the link.
+        name: String,
+        /// The cause.
+        source: io::Error,
+    },
     /// The capture could not be written.
     #[error("cannot write capture `{path}`: {source}")]
     Capture {
@@ -57,6 +70,7 @@ impl EmulationError {
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::System(error) | Self::Command(error) => error.hint(),
+            Self::Control { .. } => Some("choose another name"),
             Self::Capture { .. } => Some("name another file"),
         }
     }
@@ -69,7 +83,7 @@ impl EmulationError {
         match self {
             Self::Command(error) if error.source().kind() == io::ErrorKind::NotFound => Some(127),
             Self::Command(_) => Some(126),
-            Self::System(_) | Self::Capture { .. } => None,
+            Self::System(_) | Self::Control { .. } | Self::Capture { .. } => None,
         }
     }
 }
@@ -109,12 +123,22 @@ impl Emulation {
     pub fn run(self, job: &Job) -> Result<Report, EmulationError> {
         let clock = Clock::start();
         let trace = self.trace(job.capture.as_ref(), clock)?;
+        let mut server = job
+            .control
+            .as_ref()
+            .map(|control| {
+                Server::new(control, &job.command, &self.network.ends).map_err(|source| {
+                    EmulationError::Control { name: control.name.clone(), source }
+                })
+            })
+            .transpose()?;
         let network = &self.network;
         let environment =
             |end| Environment { end, user: network.user.as_ref(), ends: &network.ends };
         let _exact = TimerSlack::minimal()?;
         let signals = Signals::catch(&FORWARDED_SIGNALS)?;
-        let mut pump = Pump::new(clock, &self.settings, network, trace);
+        let schedule = job.schedule.clone();
+        let mut pump = Pump::new(clock, &self.settings, network, trace, schedule);
         let outside = job
             .outside
             .as_deref()
@@ -127,9 +151,12 @@ impl Emulation {
         // thread that never sleeps would block all others.
         let _first =
             if self.settings.spin.is_zero() { Priority::real_time() } else { Priority::highest() };
-        let (exit_status, ended) = programs.run(&mut pump, &signals, clock)?;
+        let (exit_status, ended) = programs.run(&mut pump, &signals, clock, server.as_mut())?;
         let Programs { outside, outside_exit_status, .. } = programs;
-        let Finished { reports: [up, down], series, written } = pump.finish()?;
+        // Requests end before the results are computed.
+        drop(server);
+        let Finished { reports: [up, down], series, changes, written } = pump.finish()?;
+        let (changes, omitted_changes) = changes;
         if let Some(outside) = outside {
             outside.end(clock, TERMINATION_TIMEOUT)?;
         }
@@ -140,10 +167,13 @@ impl Emulation {
             outside_exit_status,
             duration_s: seconds(ended.since(Instant::ZERO)),
             seed: self.settings.seed,
+            name: job.control.as_ref().map(|control| control.name.clone()),
             ends: network.ends.clone(),
             up,
             down,
             series,
+            changes,
+            omitted_changes,
         })
     }
 
@@ -175,6 +205,7 @@ impl Programs {
         pump: &mut Pump,
         signals: &Signals,
         clock: Clock,
+        mut server: Option<&mut Server>,
     ) -> Result<(i32, Instant), EmulationError> {
         let mut deadline = Instant::NEVER;
         let mut ended = clock.now();
@@ -184,11 +215,15 @@ impl Programs {
                 Some(signals as _),
                 self.command.pidfd_to_poll(),
                 self.outside.as_ref().and_then(Program::pidfd_to_poll),
+                server.as_deref().map(|server| server as _),
             ];
             // With empty links, only check for packets that have just arrived.
             let over = self.command.known_status().is_some() && pump.is_empty();
             let until = if over { Instant::ZERO } else { deadline };
-            let [signal, end, other_end] = pump.wait(to_poll, until)?;
+            let [signal, end, other_end, request] = pump.wait(to_poll, until)?;
+            if let Some(server) = server.as_deref_mut().filter(|_| request) {
+                server.serve(pump);
+            }
             if other_end {
                 self.take_outside_status()?;
             }

@@ -3,6 +3,7 @@
 //! Each direction has all options. A value under `both` applies to each direction without a value
 //! of its own. An error names the option as it was given.
 
+mod schedule;
 mod value;
 
 use link::atm::Framing;
@@ -13,6 +14,8 @@ use units::Duration;
 
 use crate::line::LineConfig;
 
+pub use schedule::{Overlay, Schedule, Texts};
+use schedule::{RawChange, unreadable};
 use value::Value;
 
 /// The settings of both directions, and common ones. A value of this type is valid.
@@ -85,6 +88,13 @@ struct RawSettings {
     seed: Option<u64>,
     spin: Option<String>,
     offload: Option<bool>,
+    changes: Vec<RawChange>,
+}
+
+impl RawSettings {
+    fn from_json(json: &str) -> Result<Self, SettingsError> {
+        serde_json::from_str(json).map_err(|e| unreadable(json, &e))
+    }
 }
 
 /// The options of a direction, without their dashes. `none` removes the value under `both`.
@@ -129,6 +139,7 @@ impl Settings {
     ///
     /// `both`, `up` and `down` contain options by name without dashes, with texts as values. `mtu`
     /// and `seed` are numbers, `spin` is a text, and `offload` is a Boolean with the default true.
+    /// A [`Schedule`] reads `changes` as well.
     ///
     /// # Errors
     /// If an option is unknown or has an invalid value.
@@ -142,12 +153,19 @@ impl Settings {
     /// # Errors
     /// If an option is unknown or has an invalid value, or if a template sends cells.
     pub fn from_json_with(json: &str, templates: &Templates) -> Result<Self, SettingsError> {
-        let raw: RawSettings = serde_json::from_str(json).map_err(|e| SettingsError {
-            option: "settings".to_owned(),
-            value: json.to_owned(),
-            problem: e.to_string(),
-            hint: None,
-        })?;
+        let raw = RawSettings::from_json(json)?;
+        let settings = Self::resolve(&raw, templates)?;
+        for direction in [("up", &raw.up), ("down", &raw.down)] {
+            let (name, own) = direction;
+            let options = Direction { name, own, both: &raw.both, template: None };
+            let waiting = WAITING.into_iter().find_map(|name| options.value(name));
+            refuse_idle(waiting, [&settings.up, &settings.down])?;
+        }
+        Ok(settings)
+    }
+
+    /// Checks the settings and applies them to the templates.
+    fn resolve(raw: &RawSettings, templates: &Templates) -> Result<Self, SettingsError> {
         let mtu = raw.mtu.unwrap_or(Self::MTU);
         if !(Self::MIN_MTU..=Self::MAX_MTU).contains(&mtu) {
             let value = Value { option: "--mtu".to_owned(), text: mtu.to_string() };
@@ -171,16 +189,7 @@ impl Settings {
                     .with_hint("make it larger, for example `--queue 100packets`"));
             }
         }
-        for options in [&up, &down] {
-            let idle = lines.iter().all(|line| line.link.rate.is_none());
-            let waiting =
-                ["queue"].into_iter().chain(DISCIPLINES).find_map(|name| options.value(name));
-            if let Some(value) = waiting.filter(|_| idle) {
-                let error = value.error("packets never wait where there is no rate");
-                return Err(error.with_hint("add `--rate`, for example `--rate 10mbit`"));
-            }
-        }
-        let spin = raw.spin.map(|text| Value { option: "--spin".to_owned(), text });
+        let spin = raw.spin.clone().map(|text| Value { option: "--spin".to_owned(), text });
         let spin =
             spin.map(|value| value.time(&value.text, MAX_SPIN)).transpose()?.unwrap_or_default();
         let seed = raw.seed.unwrap_or(1);
@@ -221,6 +230,21 @@ impl Options {
         value.as_ref()
     }
 }
+
+/// Refuses an option of packets that wait, if neither direction has a rate.
+fn refuse_idle(waiting: Option<Value>, lines: [&LineConfig; 2]) -> Result<(), SettingsError> {
+    let idle = lines.iter().all(|line| line.link.rate.is_none());
+    match waiting.filter(|_| idle) {
+        Some(value) => {
+            let error = value.error("packets never wait where there is no rate");
+            Err(error.with_hint("add `--rate`, for example `--rate 10mbit`"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The options of packets that wait for the line.
+const WAITING: [&str; 4] = ["queue", "red", "codel", "balanced"];
 
 const DISCIPLINES: [&str; 3] = ["red", "codel", "balanced"];
 

@@ -10,7 +10,7 @@ use capture::pcapng::{Direction, Interface, InterfaceId, LinkType, Packet, Secti
 use link::{Discipline, DropReason, LinkConfig, LossModel, Outcome};
 use units::Instant;
 
-use crate::line::{Delivery, PacketOutcome};
+use crate::line::{Delivery, LineConfig, PacketOutcome};
 use crate::network::Ends;
 use crate::settings::Settings;
 
@@ -108,6 +108,11 @@ impl Trace {
         )?;
         let links = [&settings.up, &settings.down].map(|line| line.link.clone());
         Ok(Self { writer, inside, outside, links, epoch })
+    }
+
+    /// Changes the links, which name the causes of drops.
+    pub(crate) fn set_links(&mut self, lines: &[LineConfig; 2]) {
+        self.links = lines.each_ref().map(|line| line.link.clone());
     }
 
     /// Writes a packet that arrived at the near end, with its outcome.

@@ -52,8 +52,8 @@ pub(crate) trait DeferringQueue: std::fmt::Debug + Send + Sync {
     /// Begins new statistics at `now`.
     fn reset_statistics(&mut self, now: Instant);
 
-    /// Changes rate, buffer and parameters to those of `config`, which has a queue of the same kind.
-    /// Packets in the queue stay, and the packet in transmission ends at the old rate.
+    /// Changes rate, buffer and parameters to those of `config`, which has a queue of the same
+    /// kind. Packets in the queue stay, and the packet in transmission ends at the old rate.
     fn change(&mut self, config: &LinkConfig);
 
     /// The cells of a port; `None` for a queue of packets.

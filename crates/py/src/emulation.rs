@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use emulator::{Capture, EmulationError, Job, Settings, Template, Templates};
+use emulator::{Capture, Control, EmulationError, Job, Schedule, Settings, Template, Templates};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use sim::{Plan, Scenario};
@@ -12,7 +12,8 @@ use crate::system_error;
 /// Both ends of a link, ready for a command.
 #[pyclass(module = "tcpsf._core")]
 pub(crate) struct Emulation {
-    emulation: Option<emulator::Emulation>,
+    prepared: Option<emulator::Emulation>,
+    schedule: Schedule,
     ends: [Option<String>; 4],
 }
 
@@ -34,14 +35,17 @@ impl Emulation {
     ) -> PyResult<Self> {
         let templates =
             Templates { up: up.map(template).transpose()?, down: down.map(template).transpose()? };
-        let settings = Settings::from_json_with(settings_json, &templates)
-            .map_err(|e| PyValueError::new_err((e.to_string(), e.hint().map(str::to_owned))))?;
+        let invalid = |e: emulator::SettingsError| {
+            PyValueError::new_err((e.to_string(), e.hint().map(str::to_owned)))
+        };
+        let settings = Settings::from_json_with(settings_json, &templates).map_err(invalid)?;
+        let schedule = Schedule::from_json(settings_json, &templates).map_err(invalid)?;
         let emulation = emulator::Emulation::new(&settings, own).map_err(|e| refusal(&e))?;
         let found = emulation.ends();
         let (four, six) = ([found.outside, found.inside], [found.outside_v6, found.inside_v6]);
         let ends = [Some(four[0]), Some(four[1]), six[0], six[1]]
             .map(|end| end.map(|end| end.to_string()));
-        Ok(Self { emulation: Some(emulation), ends })
+        Ok(Self { prepared: Some(emulation), schedule, ends })
     }
 
     /// The addresses: outside, inside, and both in IPv6 if the system supports it.
@@ -53,16 +57,17 @@ impl Emulation {
 
     /// Runs a command behind the link without holding the interpreter's lock, and returns the
     /// report as JSON. Termination signals to this process are forwarded to the command. A second
-    /// call is an error.
-    #[pyo3(signature = (command, *, outside, capture))]
+    /// call is an error. `control` is the name of the link and the path of a socket for requests.
+    #[pyo3(signature = (command, *, outside, capture, control=None))]
     fn run(
         &mut self,
         py: Python<'_>,
         command: Vec<String>,
         outside: Option<Vec<String>>,
         capture: Option<(PathBuf, String, u32)>,
+        control: Option<(String, PathBuf)>,
     ) -> PyResult<String> {
-        let Some(emulation) = self.emulation.take() else {
+        let Some(emulation) = self.prepared.take() else {
             return Err(PyRuntimeError::new_err("the link has been used"));
         };
         let capture = capture
@@ -76,7 +81,9 @@ impl Emulation {
                 Ok::<_, PyErr>(Capture { path, vantage_point, snap_len })
             })
             .transpose()?;
-        let job = Job { command, outside, capture };
+        let control = control.map(|(name, path)| Control { name, path });
+        let schedule = std::mem::take(&mut self.schedule);
+        let job = Job { command, outside, capture, schedule, control };
         py.detach(|| emulation.run(&job)).map(|report| report.to_json()).map_err(|e| refusal(&e))
     }
 }
@@ -107,6 +114,11 @@ fn refusal(error: &EmulationError) -> PyErr {
             let text = refused.to_string();
             let text = text.split(" (os error").next().unwrap_or_default().to_owned();
             PyRuntimeError::new_err((text, error.hint().map(str::to_owned), error.exit_status()))
+        }
+        EmulationError::Control { .. } => {
+            let text = error.to_string();
+            let text = text.split(" (os error").next().unwrap_or_default().to_owned();
+            PyRuntimeError::new_err((text, error.hint().map(str::to_owned), None::<i32>))
         }
         EmulationError::Capture { source, .. } => system_error(source),
     }

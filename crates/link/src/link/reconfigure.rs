@@ -35,7 +35,7 @@ impl<P> Link<P> {
     /// If the change adds, removes or alters cells or CoDel: the queue would have to pass its
     /// packets to one of another kind. The link is unchanged then.
     pub fn reconfigure(&mut self, now: Instant, config: LinkConfig) -> Result<(), ConfigError> {
-        check(&self.config, &config)?;
+        self.config.check_change(&config)?;
         self.advance_to(now);
         debug_assert!(self.deferred().is_none_or(|deferred| deferred.verdicts.is_empty()));
         let config = Box::new(config);
@@ -158,15 +158,20 @@ impl<P> Extensions<P> {
     }
 }
 
-/// Refuses the change of a part that is fixed.
-fn check(from: &LinkConfig, to: &LinkConfig) -> Result<(), ConfigError> {
-    let fixed = |part| Err(ConfigError::Fixed { part });
-    let cells = |config: &LinkConfig| (config.framing, config.cut_through, config.port);
-    if cells(from) != cells(to) || (to.port.is_some() && from.rate != to.rate) {
-        return fixed("a link of cells");
+impl LinkConfig {
+    /// Checks that a link with this configuration can [change](Link::reconfigure) to another one.
+    ///
+    /// # Errors
+    /// If cells or the use of CoDel differ.
+    pub fn check_change(&self, to: &Self) -> Result<(), ConfigError> {
+        let fixed = |part| Err(ConfigError::Fixed { part });
+        let cells = |config: &Self| (config.framing, config.cut_through, config.port);
+        if cells(self) != cells(to) || (to.port.is_some() && self.rate != to.rate) {
+            return fixed("a link of cells");
+        }
+        if self.has_deferred_verdicts() != to.has_deferred_verdicts() {
+            return fixed("the use of CoDel");
+        }
+        Ok(())
     }
-    if from.has_deferred_verdicts() != to.has_deferred_verdicts() {
-        return fixed("the use of CoDel");
-    }
-    Ok(())
 }
