@@ -162,7 +162,7 @@ def measure(
         settings.write_text(json.dumps(wanted), encoding="utf-8")
         link = [sys.executable, "-m", "tcpsf", "link", "-q", "--delay", f"{setup.rtt_ms / 2}ms"]
         if setup.rate is not None:
-            link += ["--down-rate", setup.rate]
+            link += ["--down-rate", setup.rate, "--down-queue", "none"]
         link += [*setup.loss, "--seed", str(seed), "--no-offload", "--force"]
         link += ["--pcap", str(folder / "server.pcapng"), "--pcap-at", "outside"]
         link += ["--pcap-bytes", "128B", *outside, "--"]

@@ -174,6 +174,7 @@ def test_json_keeps_to_its_schema(tcpsf: Command, tmp_path: Path, offload: bool)
     assert (answer.status, found["exit_status"], found["seed"]) == (3, 3, 7)
     assert found["settings"]["both"] == {"rate": "10mbit", "delay": "2ms"}
     assert found["settings"]["up"] == {"queue": "9kB"}
+    assert found["settings"]["down"] == {"queue": "125000B"}  # 100 ms
     assert found["settings"]["offload"] is offload
 
 
@@ -214,11 +215,20 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
     [
         (
             ["--up-from", f"{LOSSY}:access-down", "--queue", "none"],
-            ["--up-rate", "2Mb/s", "--up-delay", "15ms", "--up-loss-burst", "0.02,1.5"],
+            [
+                "--up-rate",
+                "2Mb/s",
+                "--up-delay",
+                "15ms",
+                "--up-loss-burst",
+                "0.02,1.5",
+                "--queue",
+                "none",
+            ],
         ),
         (
             ["--from", f"{LOSSY}:access-down", "--up-loss", "0.3", "--queue", "none"],
-            ["--rate", "2Mb/s", "--delay", "15ms", "--up-loss", "0.3"],
+            ["--rate", "2Mb/s", "--delay", "15ms", "--up-loss", "0.3", "--queue", "none"],
         ),
     ],
 )

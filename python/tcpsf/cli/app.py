@@ -14,17 +14,15 @@ from tcpsf.cli.analyze_command import analyze
 from tcpsf.cli.cure_commands import cure
 from tcpsf.cli.drill_command import drill
 from tcpsf.cli.lab_command import lab
-from tcpsf.cli.line_options import line_options
+from tcpsf.cli.link_commands import link
 from tcpsf.cli.model_commands import model
 from tcpsf.cli.options import (
     FOLDER,
     PROFILES,
-    SEED,
     InOrder,
     as_json,
     force,
     page,
-    pcap,
     seed,
     together,
     workers,
@@ -43,6 +41,7 @@ SCHEMAS = (
     "study",
     "study-status",
     "link",
+    "link-control",
     "fetch",
     "drill",
     "analyze",
@@ -86,72 +85,7 @@ for command in (sim, compare, sweep, check, explain, examples, init):
     app.add_command(command)
 
 
-@app.command(context_settings={"allow_interspersed_args": False})
-@click.argument("command", nargs=-1, required=True, metavar="-- COMMAND...")
-@line_options
-@click.option(
-    "--mtu",
-    type=Bytes(least=1280, most=65_535),
-    metavar="SIZE",
-    default=1500,
-    show_default=True,
-    help="Maximum packet size, from 1280 to 65535 bytes.",
-)
-@click.option("--seed", type=SEED, metavar="N", default=1, show_default=True, help="Random seed.")
-@click.option(
-    "--spin",
-    type=TIME,
-    metavar="TIME",
-    help="Busy-wait this long before each deadline, e.g. 200us. More precise, and uses up to one "
-    "core.",
-)
-@click.option(
-    "--offload/--no-offload",
-    default=True,
-    show_default=True,
-    help="Exchange TCP segments with the kernel in groups of up to 64 kB. On the link they are "
-    "single packets in both cases.",
-)
-@click.option(
-    "--outside",
-    metavar="COMMAND",
-    help="Run this command, e.g. a server, at the other end while COMMAND runs. Without root, it "
-    "is the only thing that COMMAND can reach.",
-)
-@pcap(
-    "Write packets to this file, as pcapng for Wireshark, with comments.",
-    places=("inside", "outside"),
-    place="END",
-    where="Capture inside (at COMMAND's end), outside, or at both ends.  [default: inside]",
-    default_bytes="all",
-)
-@click.option(
-    "--json",
-    type=FOLDER,
-    metavar="FILE",
-    help="Write the statistics to this file as one line of JSON.",
-)
-@page("Write a page with the statistics to this file.")
-@force("--pcap, --json and --report")
-def link(**arguments: Any) -> None:
-    """Run a command behind an emulated link, in real time.
-
-    COMMAND runs in its own network namespace, and the link is the only connection to the outside.
-    COMMAND reaches servers on this machine at the address in the environment variable
-    TCPSF_LINK_OUTSIDE, which is 100.64.0.1 if that address is free. Links can be nested.
-
-    The exit status is that of COMMAND. It is 127 if COMMAND does not exist, 126 if it cannot be
-    run, and 2 for bad options.
-
-    Every option of the link, from --from to --reorder, also exists for one direction: as --up-...
-    (from COMMAND outwards) and as --down-... (towards COMMAND). There, the value `none` removes the
-    setting for both directions.
-
-    For example: tcpsf link --delay 20ms --rate 10mbit -- curl http://100.64.0.1:8000/
-    """
-    from tcpsf.cli.link import command
-
-    command(**arguments)
+app.add_command(link)
 
 
 @app.command()
@@ -428,8 +362,9 @@ def schema(name: str) -> None:
     Editors check and complete a scenario with it: save it beside the file, and begin the file with
     `#:schema scenario.schema.json` (Taplo, Even Better TOML).
 
-    NAME is scenario, or the output's: sim, link, fetch, drill, analyze, advise, evaluation (reproduce),
-    index (reproduce all), table-1, model, model-report or chain (model smart-framing --chain).
+    NAME is scenario, or the output's: sim, link, link-control (requests to a link), fetch, drill,
+    analyze, advise, evaluation (reproduce), index (reproduce all), table-1, model, model-report or
+    chain (model smart-framing --chain).
 
     For example: tcpsf schema > scenario.schema.json
     """

@@ -39,7 +39,7 @@ LINE_OPTIONS = {
         "LIMIT",
         (
             "Size of the queue: 150kB, 100packets, or 150kB/256B for a buffer of 256-byte chunks.  "
-            "[default: unlimited]"
+            "[default: 100 ms at the rate]"
         ),
     ),
     "red": (
@@ -152,5 +152,9 @@ def _three(name: str, metavar: str, text: str) -> Option:
     )
 
 
+SETTABLE = tuple(name for name in LINE_OPTIONS if name != "from")
+"""Options of a link that can change while it runs."""
+
 line_options = together(*(_three(name, *details) for name, details in LINE_OPTIONS.items()))
+settable_options = together(*(_three(name, *LINE_OPTIONS[name]) for name in SETTABLE))
 """Decorator that adds the options of both directions, and hidden ones of each direction."""

@@ -14,8 +14,11 @@ import click
 from tcpsf import _core
 from tcpsf.cli import verbosity
 from tcpsf.cli.file_checks import put, staged_file, staged_page
-from tcpsf.cli.line_options import LINE_OPTIONS
+from tcpsf.cli.line_options import LINE_OPTIONS, SETTABLE
 from tcpsf.cli.output import print_message
+from tcpsf.emulation.changes import read_changes
+from tcpsf.emulation.link_requests import socket_path
+from tcpsf.emulation.link_settings import complete, queue_text
 from tcpsf.errors import TcpsfError
 from tcpsf.pcap import plain_write_errors, staged
 from tcpsf.report import link_output as output
@@ -43,15 +46,23 @@ def command(
     force: bool,
     json: Path | None,
     report: Path | None,
+    name: str | None,
+    preset: str | None,
+    rtt: str | None,
+    at: Sequence[str],
+    every: Sequence[str],
     **line: str | None,
 ) -> None:
     """Make the link, run the command, print statistics and exit with the command's status."""
     _check_files(
         pcap, json, report, (("--pcap-at", pcap_at), ("--pcap-bytes", pcap_bytes)), force=force
     )
-    directions = _directions(line)
+    given = directions_of(line)
+    directions, changes = complete(given, preset=preset, rtt=rtt, mtu=mtu)
+    changes += read_changes(at, every, SETTABLE)
     common: dict[str, Any] = {"mtu": mtu, "seed": seed, "spin": spin, "offload": offload}
-    settings = {**directions, **common}
+    settings = {**directions, **common, **({"changes": changes} if changes else {})}
+    control = None if name is None else (name, str(socket_path(name)))
     other_end = None if outside is None else _words(outside)
     with contextlib.ExitStack() as stack:
         statistics = stack.enter_context(staged_file("--json", json, replace=force))
@@ -69,15 +80,9 @@ def command(
                 down=_template("down", directions),
             )
             print_message(output.ends(emulation.ends))
-            verbosity.detail("command starts: %s", shlex.join(command))
-            found = json_format.loads(
-                emulation.run(list(command), outside=other_end, capture=capture)
-            )
-        verbosity.detail(
-            "command ended with exit status %d after %.3f s",
-            found["exit_status"],
-            found["duration_s"],
-        )
+            if (queues := queue_text(directions, given)) is not None:
+                print_message(queues)
+            found = _run(emulation, list(command), other_end, capture, control)
         put(statistics, json, lambda: json_format.dumps(output.as_dict(found, settings)) + "\n")
         put(page, report, lambda: link_page(found, settings, command=command))
     if statistics is None:
@@ -85,6 +90,26 @@ def command(
     elif (ended := output.outside_ended(found)) is not None:
         print_message(ended)
     raise click.exceptions.Exit(found["exit_status"])
+
+
+def _run(
+    emulation: _core.Emulation,
+    command: list[str],
+    outside: list[str] | None,
+    capture: tuple[str, str, int] | None,
+    control: tuple[str, str] | None,
+) -> dict[str, Any]:
+    """Run the command, and return the statistics."""
+    verbosity.detail("command starts: %s", shlex.join(command))
+    found: dict[str, Any] = json_format.loads(
+        emulation.run(command, outside=outside, capture=capture, control=control)
+    )
+    verbosity.detail(
+        "command ended with exit status %d after %.3f s",
+        found["exit_status"],
+        found["duration_s"],
+    )
+    return found
 
 
 def _check_files(
@@ -124,11 +149,11 @@ def _check_files(
         )
 
 
-def _directions(line: Mapping[str, str | None]) -> dict[str, dict[str, str]]:
+def directions_of(line: Mapping[str, str | None]) -> dict[str, dict[str, str]]:
     """Group the options of the link by direction."""
     found: dict[str, dict[str, str]] = {}
     for direction, prefix in (("both", ""), ("up", "up_"), ("down", "down_")):
-        values = {name: line[prefix + name.replace("-", "_")] for name in LINE_OPTIONS}
+        values = {name: line.get(prefix + name.replace("-", "_")) for name in LINE_OPTIONS}
         found[direction] = {name: value for name, value in values.items() if value is not None}
     return found
 

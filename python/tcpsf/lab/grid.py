@@ -60,7 +60,7 @@ class LabPath:
         """Return options of `tcpsf link`."""
         options = ["--delay", f"{self.rtt_s / 2:.9f}s", *self.loss.options()]
         options += [] if self.rate is None else ["--down-rate", self.rate]
-        return options + ([] if self.queue is None else ["--down-queue", self.queue])
+        return [*options, "--down-queue", self.queue or "none"]
 
     def link(self) -> dict[str, Any]:
         """Return the settings of a scenario's link towards the client."""

@@ -1,0 +1,189 @@
+"""The group `tcpsf link`: the emulator, and requests to running links."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tcpsf.cli.line_options import line_options, settable_options
+from tcpsf.cli.options import FOLDER, SEED, InOrder, as_json, force, page, pcap
+from tcpsf.cli.quantities import AsText, Bytes, OneOf, Seconds
+from tcpsf.emulation.presets import PRESETS
+
+TIME = AsText(Seconds())
+
+
+class _RunByDefault(InOrder):
+    """A group that is a command itself, unless the first word is the name of one of its commands.
+
+    The options of the link precede COMMAND, so `tcpsf link -- set` runs a program called `set`.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the options of the link, or keep the words of a command of the group."""
+        if args and args[0] in self.commands:
+            ctx.obj = tuple(args)
+            return []
+        ctx.obj = ()
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command of the group, or the link."""
+        if not ctx.obj:
+            return click.Command.invoke(self, ctx)
+        name, *words = ctx.obj
+        command = self.commands[name]
+        with command.make_context(name, words, parent=ctx) as inner:
+            return command.invoke(inner)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Return the parts of the usage line of the link."""
+        return click.Command.collect_usage_pieces(self, ctx)
+
+
+@click.group(
+    cls=_RunByDefault,
+    invoke_without_command=True,
+    context_settings={"allow_interspersed_args": False},
+)
+@click.argument("command", nargs=-1, required=True, metavar="-- COMMAND...")
+@line_options
+@click.option(
+    "--mtu",
+    type=Bytes(least=1280, most=65_535),
+    metavar="SIZE",
+    default=1500,
+    show_default=True,
+    help="Maximum packet size, from 1280 to 65535 bytes.",
+)
+@click.option(
+    "--preset",
+    type=OneOf(tuple(PRESETS)),
+    metavar="KIND",
+    help=f"Begin with a link like this kind of access: {', '.join(PRESETS)}. Other options replace its "
+    "values.",
+)
+@click.option(
+    "--rtt",
+    type=TIME,
+    metavar="TIME",
+    help="Round-trip time: each direction has half of it as its delay.",
+)
+@click.option(
+    "--at",
+    metavar="CHANGE",
+    multiple=True,
+    help="Change an option of the link at a time, e.g. 10s:loss=100% or 10s:up-rate=1mbit, or only for a "
+    "time, e.g. 10s:2s:loss=100%. May be given several times.",
+)
+@click.option(
+    "--every",
+    metavar="CHANGE",
+    multiple=True,
+    help="Change an option of the link in each period for a time, e.g. 60s:2s:loss=100%. May be given "
+    "several times.",
+)
+@click.option(
+    "--name",
+    metavar="NAME",
+    help="Name of the link, with which `set`, `show` and `stats` reach it while it runs.",
+)
+@click.option("--seed", type=SEED, metavar="N", default=1, show_default=True, help="Random seed.")
+@click.option(
+    "--spin",
+    type=TIME,
+    metavar="TIME",
+    help="Busy-wait this long before each deadline, e.g. 200us. More precise, and uses up to one "
+    "core.",
+)
+@click.option(
+    "--offload/--no-offload",
+    default=True,
+    show_default=True,
+    help="Exchange TCP segments with the kernel in groups of up to 64 kB. On the link they are "
+    "single packets in both cases.",
+)
+@click.option(
+    "--outside",
+    metavar="COMMAND",
+    help="Run this command, e.g. a server, at the other end while COMMAND runs. Without root, it "
+    "is the only thing that COMMAND can reach.",
+)
+@pcap(
+    "Write packets to this file, as pcapng for Wireshark, with comments.",
+    places=("inside", "outside"),
+    place="END",
+    where="Capture inside (at COMMAND's end), outside, or at both ends.  [default: inside]",
+    default_bytes="all",
+)
+@click.option(
+    "--json",
+    type=FOLDER,
+    metavar="FILE",
+    help="Write the statistics to this file as one line of JSON.",
+)
+@page("Write a page with the statistics to this file.")
+@force("--pcap, --json and --report")
+def link(**arguments: Any) -> None:
+    """Run a command behind an emulated link, in real time.
+
+    COMMAND runs in its own network namespace, and the link is the only connection to the outside.
+    COMMAND reaches servers on this machine at the address in the environment variable
+    TCPSF_LINK_OUTSIDE, which is 100.64.0.1 if that address is free. Links can be nested.
+
+    The exit status is that of COMMAND. It is 127 if COMMAND does not exist, 126 if it cannot be
+    run, and 2 for bad options.
+
+    Every option of the link, from --from to --reorder, also exists for one direction: as --up-...
+    (from COMMAND outwards) and as --down-... (towards COMMAND). There, the value `none` removes the
+    setting for both directions.
+
+    If the first word is `set`, `show` or `stats`, the command is a request to a running link with a
+    --name.
+
+    For example: tcpsf link --delay 20ms --rate 10mbit -- curl http://100.64.0.1:8000/
+    """
+    from tcpsf.cli.link import command
+
+    command(**arguments)
+
+
+_name = click.argument("name", metavar="NAME")
+
+
+@link.command("set")
+@_name
+@settable_options
+def set_(**arguments: Any) -> None:
+    """Change options of a running link.
+
+    The change takes effect between two packets. It drops no packet: the packet in transmission ends
+    at the old rate, those in the queue are sent at the new one, and packets that leave the line have
+    the new delay. A smaller queue keeps what it has. The value `none` removes an option.
+
+    For example: tcpsf link set NAME --loss 2% --down-rate 1mbit
+    """
+    from tcpsf.cli.link_control import set_options
+
+    set_options(**arguments)
+
+
+@link.command()
+@click.argument("name", metavar="[NAME]", required=False)
+@as_json
+def show(**arguments: Any) -> None:
+    """Print the settings of a running link, or of all links of this user."""
+    from tcpsf.cli.link_control import show
+
+    show(**arguments)
+
+
+@link.command()
+@_name
+@as_json
+def stats(**arguments: Any) -> None:
+    """Print the statistics of a running link up to now."""
+    from tcpsf.cli.link_control import stats
+
+    stats(**arguments)

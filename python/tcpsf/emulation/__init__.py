@@ -1,0 +1,1 @@
+"""Emulated links from Python, and requests to links that run."""
