@@ -119,7 +119,7 @@ def _link(
             delay = delay_s + noise.draw.uniform(-noise.most_s, noise.most_s)
             changes.append({"at": _nanos(at), "delay": _nanos(delay)})
             at += noise.step_s
-        found["delay_changes"] = changes
+        found["changes"] = changes
     return found
 
 
@@ -133,7 +133,7 @@ def _change(reply: Reply, begin_s: float, round_trips: RoundTrips | None) -> dic
         if one.seq in known:
             at_s = begin_s + (before_s + one.time_s) / 2
             delay_s = round_trips.again_s - reply.up_s
-            return {"delay_changes": [{"at": _nanos(at_s), "delay": _nanos(delay_s)}]}
+            return {"changes": [{"at": _nanos(at_s), "delay": _nanos(delay_s)}]}
         known.add(one.seq)
         before_s = one.time_s
     return {}

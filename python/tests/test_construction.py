@@ -71,8 +71,8 @@ class TestErrors:
             (lambda: link(name=None), "Link.name: `None` is not text"),
             (lambda: link(from_=1), "Link.from: `1` is not text"),
             (
-                lambda: link(delay_changes=({"at": "1s", "delay": "soon"},)),
-                "Link.delay_changes[0].delay: `soon` is not a duration such as `20ms` or `1.5s`",
+                lambda: link(changes=({"at": "1s", "delay": "soon"},)),
+                "Link.changes[0].delay: `soon` is not a duration such as `20ms` or `1.5s`",
             ),
             (
                 lambda: Buffer(bytes="15 apples"),
@@ -256,7 +256,7 @@ def test_lists_of_objects_are_stored_as_tuples(small: Scenario) -> None:
     sizes = [100, 200]
     load = Transfers(name="t", from_="a", to="b", sender="reno / full / iw=1", sizes=sizes)
     samples = Samples(every="1s", links=["there"], workloads=["t"])
-    links = [*small.link, dataclasses.replace(small.link[0], name="more", delay_changes=[])]
+    links = [*small.link, dataclasses.replace(small.link[0], name="more", changes=[])]
     again = Scenario(
         name="lists", duration="1s", link=links, workload=[load], samples=samples, trace=["t"]
     )

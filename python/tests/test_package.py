@@ -164,7 +164,7 @@ def test_columns_are_those_of_the_documented_tables(small: tcpsf.Scenario) -> No
     [
         ("", scenario.Scenario),
         ("link[0]", scenario.Link),
-        ("link[0].delay_changes[0]", scenario.DelayChange),
+        ("link[0].changes[0]", scenario.LinkChange),
         ("link[0].reorder", scenario.Reorder),
         ("link[0].buffer", scenario.Buffer),
         ("link[0].buffer.red", scenario.Red),

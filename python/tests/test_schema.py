@@ -42,7 +42,7 @@ from = "a"
 to = "b"
 rate = "10 Mbit"
 delay = "20ms"
-delay_changes = [{ at = "1s", delay = "10ms" }]
+changes = [{ at = "1s", delay = "10ms" }]
 reorder = { probability = "1 %", by = "3ms" }
 buffer = { bytes = "30kB", red = { min_bytes = "3kB", max_bytes = "9kB", max_p = 0.1 } }
 loss = { kind = "burst", probability = "0.5%", run = 2 }

@@ -254,6 +254,22 @@ const LOSSES: [&str; 6] =
 impl Direction<'_> {
     fn line(&self) -> Result<LineConfig, SettingsError> {
         let mut link = self.template_link()?;
+        self.apply(&mut link)?;
+        for later in link.changes.configs_mut() {
+            self.apply(later)?;
+        }
+        let chance =
+            |name| Ok(self.read(name, |value| value.probability(&value.text))?.unwrap_or_default());
+        Ok(LineConfig {
+            link,
+            duplicate: chance("duplicate")?,
+            corrupt: chance("corrupt")?,
+            path_mtu: self.read("path-mtu", Value::path_mtu)?,
+        })
+    }
+
+    /// Replaces parts of a link by the options that are set.
+    fn apply(&self, link: &mut LinkConfig) -> Result<(), SettingsError> {
         if self.is_set(&["rate"]) {
             link.rate = self.read("rate", Value::rate)?;
         }
@@ -275,14 +291,7 @@ impl Direction<'_> {
         if self.is_set(&["reorder"]) {
             link.reorder = self.read("reorder", Value::reorder)?;
         }
-        let chance =
-            |name| Ok(self.read(name, |value| value.probability(&value.text))?.unwrap_or_default());
-        Ok(LineConfig {
-            link,
-            duplicate: chance("duplicate")?,
-            corrupt: chance("corrupt")?,
-            path_mtu: self.read("path-mtu", Value::path_mtu)?,
-        })
+        Ok(())
     }
 
     /// The link of the template, or one without effect.

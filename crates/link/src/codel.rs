@@ -16,8 +16,7 @@ use units::{Duration, Instant, Rate, Serializer};
 use crate::atm::Framing;
 use crate::books::Tally;
 use crate::buffer::Buffer;
-use crate::config::{Discipline, LinkConfig};
-use crate::decision::{Decision, DecisionKind, DeferringQueue};
+use crate::decision::{Decision, DecisionKind, DeferringQueue, QueueParameters};
 use crate::error::ConfigError;
 use crate::meter::Meter;
 use crate::packet::{DropReason, Offered};
@@ -47,6 +46,11 @@ impl CoDel {
     #[must_use]
     pub const fn with_ecn(self, ecn: bool) -> Self {
         Self { ecn, ..self }
+    }
+
+    /// The target, the interval and the use of ECN.
+    pub(crate) const fn parts(&self) -> (Duration, Duration, bool) {
+        (self.target, self.interval, self.ecn)
     }
 
     /// §3.2.2: the time of the next drop after drop number `count`, at `interval / √count`.
@@ -308,16 +312,16 @@ impl DeferringQueue for CoDelQueue {
         }
     }
 
-    fn change(&mut self, config: &LinkConfig) {
-        if let Discipline::CoDel(codel) = config.discipline {
-            self.codel = codel;
+    fn change(&mut self, to: QueueParameters) {
+        if let Some((target, interval, ecn)) = to.codel {
+            self.codel = CoDel { target, interval, ecn };
         }
-        if let Some(rate) = config.rate.filter(|&rate| rate != self.line.rate()) {
+        if to.rate != self.line.rate() {
             let free_at = self.in_service.map_or(Instant::ZERO, |(_, departure)| departure);
-            self.line = Serializer::busy_until(rate, free_at);
+            self.line = Serializer::busy_until(to.rate, free_at);
         }
-        self.buffer = config.buffer;
-        self.counts_in_service = config.counts_in_service;
+        self.buffer = to.buffer;
+        self.counts_in_service = to.counts_in_service;
         self.used = 0;
         let in_service = self.in_service.as_mut().map(|(packet, _)| packet);
         for packet in self.waiting.iter_mut().chain(in_service) {

@@ -1,12 +1,13 @@
 //! The configuration of a link.
 
-use units::{Duration, Rate};
+use units::{Duration, Instant, Rate};
 
 use crate::atm::{Framing, PortConfig};
 use crate::balanced::Balanced;
 use crate::buffer::Buffer;
 use crate::codel::CoDel;
 use crate::custom::{CustomDiscipline, Factory};
+use crate::error::ConfigError;
 use crate::loss::LossModel;
 use crate::packet::DropReason;
 use crate::path::{DelayChanges, Reorder};
@@ -21,6 +22,8 @@ pub struct LinkConfig {
     pub delay: Duration,
     /// Changes of the delay during the run.
     pub delay_changes: DelayChanges,
+    /// Changes of other parts during the run. The later configurations have the delays too.
+    pub changes: LinkChanges,
     /// Random additional delay by which packets are overtaken. Not possible with
     /// [`cut_through`](Self::cut_through).
     pub reorder: Option<Reorder>,
@@ -90,9 +93,11 @@ impl LinkConfig {
         let decides_at_once = self.port.is_none() && self.discipline == Discipline::DropTail;
         let built_in = !matches!(self.loss, LossModel::Custom(_));
         let in_order = self.delay_changes.is_empty() && self.reorder.is_none();
+        let constant = self.changes.is_empty();
         decides_at_once
             && built_in
             && in_order
+            && constant
             && self.framing == Framing::Packet
             && !self.cut_through
     }
@@ -104,6 +109,7 @@ impl Default for LinkConfig {
             rate: None,
             delay: Duration::ZERO,
             delay_changes: DelayChanges::default(),
+            changes: LinkChanges::default(),
             reorder: None,
             buffer: Buffer::Unlimited,
             counts_in_service: true,
@@ -114,6 +120,58 @@ impl Default for LinkConfig {
             cut_through: false,
             port: None,
         }
+    }
+}
+
+/// The changes of a link's configuration during the run, in order of time.
+///
+/// At each time, the link is [reconfigured](crate::Link::reconfigure).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LinkChanges(Vec<(Instant, LinkConfig)>);
+
+impl LinkChanges {
+    /// A list of changes of a link that begins with `first`. Changes within the configurations are
+    /// ignored.
+    ///
+    /// # Errors
+    /// If the times are not strictly increasing, or if a link cannot make one of the changes.
+    pub fn new(
+        first: &LinkConfig,
+        changes: Vec<(Instant, LinkConfig)>,
+    ) -> Result<Self, ConfigError> {
+        if let Some(pair) = changes.windows(2).find(|pair| pair[1].0 <= pair[0].0) {
+            return Err(ConfigError::Changes { before: pair[0].0, at: pair[1].0 });
+        }
+        let mut before = first;
+        for (_, after) in &changes {
+            before.check_change(after)?;
+            before = after;
+        }
+        Ok(Self(changes))
+    }
+
+    /// Returns true if there are no changes.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The later configurations, to replace parts of them.
+    pub fn configs_mut(&mut self) -> impl Iterator<Item = &mut LinkConfig> {
+        self.0.iter_mut().map(|(_, config)| config)
+    }
+
+    /// The time of the first change.
+    pub(crate) fn first(&self) -> Option<Instant> {
+        self.0.first().map(|(at, _)| *at)
+    }
+
+    /// The configuration at `now` of a link that begins with `first`, with the later changes.
+    pub(crate) fn at(first: LinkConfig, now: Instant) -> LinkConfig {
+        let mut first = first;
+        let mut changes = std::mem::take(&mut first.changes).0;
+        let later = changes.split_off(changes.partition_point(|(at, _)| *at <= now));
+        let found = changes.pop().map_or(first, |(_, config)| config);
+        LinkConfig { changes: Self(later), ..found }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Queues that decide on packets after their arrival, and their decisions.
 
-use units::{Duration, Instant};
+use units::{Duration, Instant, Rate};
 
 use crate::books::{CellBooks, Tally};
-use crate::config::LinkConfig;
+use crate::buffer::Buffer;
 use crate::packet::{DropReason, Offered};
 use crate::statistics::QueueStatistics;
 
@@ -25,6 +25,16 @@ pub(crate) enum DecisionKind {
     /// The packet is marked, and its last bit leaves at this time.
     LeavesMarked(Instant),
     Dropped(DropReason),
+}
+
+/// The parameters of a queue with a line that can change while it has packets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct QueueParameters {
+    pub(crate) rate: Rate,
+    pub(crate) buffer: Buffer,
+    pub(crate) counts_in_service: bool,
+    /// The target, the interval and the use of ECN of CoDel; `None` for another queue.
+    pub(crate) codel: Option<(Duration, Duration, bool)>,
 }
 
 /// A queue that decides on packets after their arrival. [`Link`](crate::Link) drives it in order of
@@ -52,9 +62,9 @@ pub(crate) trait DeferringQueue: std::fmt::Debug + Send + Sync {
     /// Begins new statistics at `now`.
     fn reset_statistics(&mut self, now: Instant);
 
-    /// Changes rate, buffer and parameters to those of `config`, which has a queue of the same
-    /// kind. Packets in the queue stay, and the packet in transmission ends at the old rate.
-    fn change(&mut self, config: &LinkConfig);
+    /// Changes the parameters. Packets in the queue stay, and the packet in transmission ends at
+    /// the old rate.
+    fn change(&mut self, to: QueueParameters);
 
     /// The cells of a port; `None` for a queue of packets.
     fn cell_books(&self) -> Option<CellBooks> {

@@ -53,11 +53,11 @@ pub enum ConfigError {
         /// The interval.
         interval: Duration,
     },
-    /// Delay changes that are not in order of time.
+    /// Changes that are not in order of time.
     #[error(
-        "a change of delay at {at} after one at {before} is impossible: each must be later than the one before it"
+        "a change at {at} after one at {before} is impossible: each must be later than the one before it"
     )]
-    DelayChanges {
+    Changes {
         /// The time of the earlier entry.
         before: Instant,
         /// The time of the later entry, which is not after the earlier one.

@@ -6,6 +6,7 @@
 //! | is it dropped or marked? | [`Discipline`]: drop-tail, [`Red`], [`CoDel`] or [`Balanced`] |
 //! | does it travel in cells? | [`atm`]: AAL5, and a switch's output port that discards cells |
 //! | when does its last bit leave, when does it arrive? | [`Link`], over [`units::Serializer`] |
+//! | does the configuration change? | [`LinkChanges`], [`Link::reconfigure`] |
 //! | can later packets overtake it? | [`DelayChanges`], [`Reorder`] |
 //! | is it lost? | [`LossModel`]: per packet, per byte, linear in size, bursts, an explicit mask |
 //! | how many packets went where? | [`Books`] and [`QueueStatistics`] |
@@ -61,7 +62,7 @@ pub use balanced::Balanced;
 pub use books::{Books, Tally};
 pub use buffer::{Buffer, Chunks};
 pub use codel::CoDel;
-pub use config::{Discipline, LinkConfig, LossPoint};
+pub use config::{Discipline, LinkChanges, LinkConfig, LossPoint};
 pub use custom::{Admission, CustomDiscipline, CustomLoss, Factory, LossFacts, QueueFacts};
 pub use deferred::Verdict;
 pub use error::ConfigError;

@@ -140,6 +140,7 @@ impl<P> Link<P> {
 
     /// Advances the link's state to `now`. Call [`poll_verdict`](Self::poll_verdict) afterwards.
     pub fn advance_to(&mut self, now: Instant) {
+        self.make_changes(now);
         self.advance_clock(now);
         self.apply_verdicts();
     }
@@ -224,8 +225,9 @@ impl<P> Link<P> {
         self.marked = Tally::default();
     }
 
-    /// The time of the next delivery or of the next decision on a pending packet; `None` if there
-    /// is neither. At a decision, call [`advance_to`](Self::advance_to).
+    /// The time of the next delivery, of the next decision on a pending packet, or of the next
+    /// change of the configuration; `None` if the link is empty. At a decision or a change, call
+    /// [`advance_to`](Self::advance_to).
     ///
     /// Delivering or offering packets never makes this time earlier, except for an offer whose
     /// outcome is pending or marked.

@@ -31,7 +31,7 @@ impl DelayChanges {
     /// If the times are not strictly increasing.
     pub fn new(changes: Vec<DelayChange>) -> Result<Self, ConfigError> {
         match changes.windows(2).find(|pair| pair[1].at <= pair[0].at) {
-            Some(pair) => Err(ConfigError::DelayChanges { before: pair[0].at, at: pair[1].at }),
+            Some(pair) => Err(ConfigError::Changes { before: pair[0].at, at: pair[1].at }),
             None => Ok(Self(changes)),
         }
     }

@@ -37,7 +37,12 @@ impl CustomModels {
             if link.config.loss != LossModel::None {
                 return Err(taken(&path, name, "loss model", &format!("link[{index}].loss")));
             }
-            link.config.loss = LossModel::Custom(factory.clone());
+            let later = link.config.changes.configs_mut();
+            for loss in later.map(|config| &mut config.loss).chain([&mut link.config.loss]) {
+                if *loss == LossModel::None {
+                    *loss = LossModel::Custom(factory.clone());
+                }
+            }
         }
         for (name, factory) in &self.disciplines {
             let path = KeyPath::default().key("queue");
@@ -49,7 +54,12 @@ impl CustomModels {
                 let key = format!("link[{index}].buffer");
                 return Err(taken(&path, name, "queue discipline", &key));
             }
-            link.config.discipline = Discipline::Custom(factory.clone());
+            let later = link.config.changes.configs_mut().map(|config| &mut config.discipline);
+            for discipline in later.chain([&mut link.config.discipline]) {
+                if *discipline == Discipline::DropTail {
+                    *discipline = Discipline::Custom(factory.clone());
+                }
+            }
         }
         let workloads: Vec<String> = plan.workloads.iter().map(|each| each.name.clone()).collect();
         for (name, factory) in &self.controllers {

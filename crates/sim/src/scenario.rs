@@ -29,7 +29,7 @@ pub use self::discard::{Balanced, Circuit, CoDel, Discard, Policy};
 pub use self::error::ScenarioError;
 pub(crate) use self::keys::KeyPath;
 pub use self::limited::{Header, ReceiveBuffer, SegmentSize, Threshold};
-pub use self::link::{Buffer, Cells, DelayChange, Link, Reorder};
+pub use self::link::{Buffer, Cells, Link, LinkChange, Reorder};
 pub use self::loss::{BurstLoss, ByteLoss, LinearLoss, Loss, MaskLoss, PacketLoss};
 pub use self::red::Red;
 pub use self::tcp::{Growth, Halving, Profile, RttSample, Tcp, TcpSettings};

@@ -136,7 +136,7 @@ fn port(more: &str) -> String {
 fn invalid_links_to_a_port_are_refused() {
     let refused = |more: &str| refused(&format!("{}, {}", link_to_port(more), port("")));
     for (key, value) in [
-        ("delay_changes", r#"[{"at": "1s", "delay": "1ms"}]"#),
+        ("changes", r#"[{"at": "1s", "delay": "1ms"}]"#),
         ("reorder", r#"{"probability": 0.1, "by": "1ms"}"#),
     ] {
         assert_eq!(

@@ -67,7 +67,7 @@ Examples: `"reno+sack / full / iw=1"` (the papers' Classic TCP), `"reno+sack / f
 TABLES: tuple[tuple[str, str, type], ...] = (
     ("Scenario", "the top of the file", s.Scenario),
     ("Link", "`[[link]]`, once for each link", s.Link),
-    ("DelayChange", "an entry of `delay_changes = [ … ]` of a link", s.DelayChange),
+    ("LinkChange", "an entry of `changes = [ … ]` of a link", s.LinkChange),
     ("Reorder", "`reorder = { … }` of a link", s.Reorder),
     ("Buffer", "`buffer = { … }` of a link", s.Buffer),
     ("Red", "`red = { … }` of a buffer", s.Red),

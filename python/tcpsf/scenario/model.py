@@ -24,11 +24,11 @@ Duration = Annotated[str, Quantity("duration", "20ms")]
 Rate = Annotated[str, Quantity("rate", "10Mb/s")]
 """Text with one of the units b/s, kb/s, Mb/s, Gb/s (or bit, kbit, Mbit, Gbit)."""
 
-Share = Annotated[float, SHARE]
-"""A probability, or a share of a whole: a number from 0 to 1, or text such as "1%"."""
-
 Size = Annotated[str, Quantity("size", "150kB")]
 """Text with one of the units B, kB, MB, GB (powers of ten), KiB, MiB (powers of two)."""
+
+Share = Annotated[float, SHARE]
+"""A probability, or a share of a whole: a number from 0 to 1, or text such as "1%"."""
 
 Sender = Annotated[str, Quantity("sender", "reno+sack / fs(n=4) / iw=1")]
 """Name of a sender: congestion control with loss recovery / segmentation / windows."""
@@ -193,12 +193,12 @@ class Link(ScenarioPart):
         Doc("Transmission rate in bits per second, headers included.", absent="unlimited"),
     ] = None
     delay: Annotated[Duration, Doc("Propagation delay.")] = "0s"
-    delay_changes: Annotated[Sequence[DelayChange], Doc("Changes of the propagation delay.")] = ()
+    changes: Annotated[Sequence[LinkChange], Doc("Changes of the link during the run.")] = ()
     reorder: Annotated[
         Reorder | None,
         Doc(
             "Additional delay of some packets. A link in front of a port can have neither this "
-            "key nor `delay_changes`."
+            "key nor `changes`."
         ),
     ] = None
     cells: Annotated[
@@ -216,26 +216,21 @@ class Link(ScenarioPart):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class DelayChange(ScenarioPart):
-    """A change of a link's delay, for example by a change of route.
+class LinkChange(ScenarioPart):
+    """A change of a link, for example by a change of route. Keys that are absent stay as they are.
 
-    The new delay applies to packets that leave the link after the change. If it is shorter, these
-    packets can overtake earlier ones.
+    No packet is dropped by a change. Packets in the queue are sent at the new rate, after the one
+    in transmission. Packets that leave the link after the change have the new delay. If it is
+    shorter, they can overtake earlier ones. CoDel can neither be added nor removed.
     """
 
     at: Annotated[Duration, Doc("Time of the change. Changes are listed in the order of time.")]
-    delay: Annotated[Duration, Doc("The new propagation delay.")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Reorder(ScenarioPart):
-    """Additional delay of some packets, so that later packets overtake them.
-
-    Each packet is delayed with the same probability, independently.
-    """
-
-    probability: Annotated[Share, Doc("Probability that a packet is delayed, 0 to 1.")]
-    by: Annotated[Duration, Doc("The additional delay.")]
+    delay: Annotated[Duration | None, Doc("The new propagation delay.")] = None
+    rate: Annotated[Rate | None, Doc("The new transmission rate.")] = None
+    buffer: Annotated[Buffer | None, Doc("The new buffer.")] = None
+    loss: Annotated[
+        Loss | None, Doc("The new loss. A packet loss of probability 0 ends losses.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -415,6 +410,17 @@ class Discard(ScenarioPart):
             "workload."
         ),
     ] = "flow"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Reorder(ScenarioPart):
+    """Additional delay of some packets, so that later packets overtake them.
+
+    Each packet is delayed with the same probability, independently.
+    """
+
+    probability: Annotated[Share, Doc("Probability that a packet is delayed, 0 to 1.")]
+    by: Annotated[Duration, Doc("The additional delay.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

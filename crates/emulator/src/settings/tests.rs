@@ -263,6 +263,25 @@ fn options_replace_parts_of_a_template() {
 }
 
 #[test]
+fn options_replace_parts_of_later_configurations() {
+    let with = |rate: u64, loss: f64| LinkConfig {
+        rate: Rate::from_bits_per_sec(rate),
+        loss: LossModel::PerPacket(Probability::new(loss).unwrap()),
+        ..LinkConfig::default()
+    };
+    let changing = |loss: [f64; 2]| {
+        let (first, later) = (with(1_000_000, loss[0]), with(2_000_000, loss[1]));
+        let at = units::Instant::from_nanos(9);
+        let changes = link::LinkChanges::new(&first, vec![(at, later)]).unwrap();
+        LinkConfig { changes, ..first }
+    };
+    let templates = Templates { up: Some(template(changing([0.1, 0.2]))), down: None };
+    let up = |json: &str| Settings::from_json_with(json, &templates).unwrap().up.link;
+    assert_eq!(up("{}"), changing([0.1, 0.2]));
+    assert_eq!(up(r#"{"both": {"loss": "50%"}}"#), changing([0.5, 0.5]));
+}
+
+#[test]
 fn templates_that_cannot_be_emulated_are_refused() {
     let refused = |link: LinkConfig, json: &str| {
         let templates = Templates { up: None, down: Some(template(link)) };

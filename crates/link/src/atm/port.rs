@@ -12,8 +12,7 @@ use units::{Duration, Instant, Rate};
 use super::{CELL_BYTES, CellBooks, Circuit, PortConfig, cells};
 use crate::balanced::Thresholds;
 use crate::books::Tally;
-use crate::config::LinkConfig;
-use crate::decision::{Decision, DecisionKind, DeferringQueue};
+use crate::decision::{Decision, DecisionKind, DeferringQueue, QueueParameters};
 use crate::meter::Meter;
 use crate::packet::{DropReason, Offered};
 use crate::statistics::QueueStatistics;
@@ -208,7 +207,7 @@ impl Port {
 
 impl DeferringQueue for Port {
     /// The configuration of a port is fixed.
-    fn change(&mut self, _config: &LinkConfig) {}
+    fn change(&mut self, _to: QueueParameters) {}
 
     /// A port decides on each cell as it arrives.
     fn has_room(&self, _bytes: u32) -> bool {

@@ -28,6 +28,8 @@ pub(super) struct Extensions<P> {
     pub(super) cut_through: bool,
     /// The path; `None` if it keeps packets in order.
     pub(super) path: Option<Path>,
+    /// The time of the next change of the configuration.
+    pub(super) next_change: Option<Instant>,
 }
 
 /// The discipline that drops packets although there is room.
@@ -75,17 +77,25 @@ impl<P> Extensions<P> {
             _ => None,
         };
         let deferred = queue.map(Deferred::new);
-        let path = Path::new(config.delay, &config.delay_changes, config.reorder);
+        let (delay, reorder) = (config.delay, config.reorder);
+        let path = if config.changes.is_empty() {
+            Path::new(delay, &config.delay_changes, reorder)
+        } else {
+            Some(Path::adjustable(delay, &config.delay_changes, reorder))
+        };
+        let next_change = config.changes.first();
         let (framing, cut_through) = (config.framing, config.cut_through);
-        Self { early, loss, deferred, framing, cut_through, path }
+        Self { early, loss, deferred, framing, cut_through, path, next_change }
     }
 
     #[inline(never)]
     pub(super) fn next(&self, delivery: Option<Instant>) -> Option<Instant> {
-        match (delivery, self.deferred.as_ref().and_then(Deferred::next)) {
+        let next = match (delivery, self.deferred.as_ref().and_then(Deferred::next)) {
             (Some(delivery), Some(deferred)) => Some(delivery.min(deferred)),
             (delivery, deferred) => delivery.or(deferred),
-        }
+        };
+        // Without packets, a change can wait for the next one.
+        next.map(|next| self.next_change.map_or(next, |change| change.min(next)))
     }
 }
 

@@ -4,7 +4,8 @@ use units::{Instant, Serializer};
 
 use super::Link;
 use super::extensions::{Early, Extensions};
-use crate::config::{Discipline, LinkConfig};
+use crate::config::{Discipline, LinkChanges, LinkConfig};
+use crate::decision::QueueParameters;
 use crate::error::ConfigError;
 use crate::packet::InFlight;
 use crate::path::Path;
@@ -26,19 +27,34 @@ impl<P> Link<P> {
     ///   keeps its state. A chain of burst losses, the average of RED, the state of CoDel and the
     ///   recovery periods of balanced discard also remain if their parameters change.
     ///
-    /// All verdicts up to `now` must have been polled, as after
-    /// [`advance_to`](Self::advance_to). Afterwards, [`next_delivery`](Self::next_delivery) may be
-    /// earlier than before, and [`newest_mut`](Self::newest_mut) is not defined until the next
-    /// offer.
+    /// `changes` of the configuration that lie in the past count as made. Afterwards,
+    /// [`next_delivery`](Self::next_delivery) may be earlier than before, and
+    /// [`newest_mut`](Self::newest_mut) is not defined until the next offer.
     ///
     /// # Errors
     /// If the change adds, removes or alters cells or CoDel: the queue would have to pass its
     /// packets to one of another kind. The link is unchanged then.
     pub fn reconfigure(&mut self, now: Instant, config: LinkConfig) -> Result<(), ConfigError> {
-        self.config.check_change(&config)?;
         self.advance_to(now);
-        debug_assert!(self.deferred().is_none_or(|deferred| deferred.verdicts.is_empty()));
-        let config = Box::new(config);
+        let config = LinkChanges::at(config, self.now);
+        self.config.check_change(&config)?;
+        self.change_to(Box::new(config));
+        Ok(())
+    }
+
+    /// Makes the changes of the configuration up to `now`.
+    pub(super) fn make_changes(&mut self, now: Instant) {
+        while let Some(extensions) = self.extensions.as_deref()
+            && let Some(at) = extensions.next_change.filter(|at| *at <= now)
+        {
+            self.advance_clock(at);
+            self.apply_verdicts();
+            let config = LinkChanges::at((*self.config).clone(), at);
+            self.change_to(Box::new(config));
+        }
+    }
+
+    fn change_to(&mut self, config: Box<LinkConfig>) {
         let waiting = self.take_waiting();
         let from = std::mem::replace(&mut self.config, config);
         self.loss.change(&from.loss, &self.config.loss);
@@ -57,7 +73,6 @@ impl<P> Link<P> {
             self.change_rate();
         }
         self.put_waiting(waiting);
-        Ok(())
     }
 
     /// Removes the packets that have not left the line from those with a known delivery. Returns
@@ -152,7 +167,14 @@ impl<P> Extensions<P> {
             self.loss = old.loss;
         }
         if let Some(mut deferred) = old.deferred {
-            deferred.queue.change(to);
+            if let Some(rate) = to.rate {
+                let LinkConfig { buffer, counts_in_service, .. } = *to;
+                let codel = match &to.discipline {
+                    Discipline::CoDel(codel) => Some(codel.parts()),
+                    _ => None,
+                };
+                deferred.queue.change(QueueParameters { rate, buffer, counts_in_service, codel });
+            }
             self.deferred = Some(deferred);
         }
     }

@@ -193,7 +193,7 @@ fn changes_must_be_in_order_of_time() {
     let error = DelayChanges::new(vec![change(5), change(5)]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "a change of delay at 0.000000005s after one at 0.000000005s is impossible: each must be later than the one before it"
+        "a change at 0.000000005s after one at 0.000000005s is impossible: each must be later than the one before it"
     );
     assert!(DelayChanges::new(vec![change(5), change(6)]).is_ok());
 }

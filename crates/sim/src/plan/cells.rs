@@ -42,7 +42,7 @@ pub(super) fn connect(
         }
         let config = &links[number].config;
         for (key, given) in [
-            ("delay_changes", !config.delay_changes.is_empty()),
+            ("changes", !(config.delay_changes.is_empty() && config.changes.is_empty())),
             ("reorder", config.reorder.is_some()),
         ] {
             let problem = format!(

@@ -122,8 +122,8 @@ fn contradictions_of_a_network_are_refused_by_path() {
             "workload[0]: the way there and back takes no time: no link on it has a rate or a delay",
         ),
         (
-            json!({ "link": [{ "delay_changes": [{ "at": "2s", "delay": "1ms" }, { "at": "1s", "delay": "2ms" }] }] }),
-            "link[0].delay_changes: a change of delay at 1s after one at 2s is impossible: each must be later than the one \
+            json!({ "link": [{ "changes": [{ "at": "2s", "delay": "1ms" }, { "at": "1s", "delay": "2ms" }] }] }),
+            "link[0].changes: a change at 1s after one at 2s is impossible: each must be later than the one \
              before it",
         ),
         (

@@ -1,7 +1,7 @@
 //! Links of a scenario, as written: rate, delay and buffer.
 
 use ::link::atm::Framing;
-use ::link::{DelayChanges, Discipline, LinkConfig, Probability};
+use ::link::{DelayChanges, Discipline, LinkChanges, LinkConfig, Probability};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Instant, Rate};
@@ -32,12 +32,12 @@ pub struct Link {
     /// Propagation delay.
     #[serde(default)]
     pub delay: Time,
-    /// Changes of the propagation delay.
+    /// Changes of the link during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(!skip_serializing_if)]
-    pub delay_changes: Vec<DelayChange>,
+    pub changes: Vec<LinkChange>,
     /// Additional delay of some packets. A link in front of a port can have neither this key nor
-    /// `delay_changes`.
+    /// `changes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Reorder>,
     /// Send packets as AAL5 frames, in cells of 53 bytes with 48 bytes of payload each. Sizes in
@@ -58,17 +58,28 @@ pub struct Link {
     pub loss: Option<Loss>,
 }
 
-/// A change of a link's delay, for example by a change of route.
+/// A change of a link, for example by a change of route. Keys that are absent stay as they are.
 ///
-/// The new delay applies to packets that leave the link after the change. If it is shorter, these
-/// packets can overtake earlier ones.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// No packet is dropped by a change. Packets in the queue are sent at the new rate, after the one
+/// in transmission. Packets that leave the link after the change have the new delay. If it is
+/// shorter, they can overtake earlier ones. CoDel can neither be added nor removed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table such as { at = \"5s\", delay = \"80ms\" }")]
-pub struct DelayChange {
+pub struct LinkChange {
     /// Time of the change. Changes are listed in the order of time.
     pub at: Time,
     /// The new propagation delay.
-    pub delay: Time,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Time>,
+    /// The new transmission rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Text<Rate>>,
+    /// The new buffer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<Buffer>,
+    /// The new loss. A packet loss of probability 0 ends losses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Loss>,
 }
 
 /// Additional delay of some packets, so that later packets overtake them.
@@ -164,15 +175,32 @@ impl Link {
         if let Some(loss) = &self.loss {
             config.loss = loss.model(&path.key("loss"))?;
         }
-        let change = |change: &DelayChange| ::link::DelayChange {
-            at: Instant::ZERO + change.at.0,
-            delay: change.delay.0,
-        };
-        let changes = self.delay_changes.iter().map(change).collect();
-        config.delay_changes = at(path, "delay_changes", DelayChanges::new(changes))?;
         let reorder = self.reorder.as_ref();
         config.reorder = reorder.map(|reorder| reorder.model(&path.key("reorder"))).transpose()?;
+        self.apply_changes(&mut config, path)?;
         Ok(config)
+    }
+
+    /// Adds the changes to the configuration. Delays that change alone are known in advance, so the
+    /// link can compute each delivery when it accepts a packet.
+    fn apply_changes(&self, config: &mut LinkConfig, path: &KeyPath) -> Result<(), ScenarioError> {
+        let delays: Option<Vec<_>> = self.changes.iter().map(LinkChange::delay_alone).collect();
+        if let Some(delays) = delays {
+            config.delay_changes = at(path, "changes", DelayChanges::new(delays))?;
+            return Ok(());
+        }
+        let mut link = Self { changes: Vec::new(), ..self.clone() };
+        let mut changes = Vec::new();
+        for (index, change) in self.changes.iter().enumerate() {
+            link.delay = change.delay.unwrap_or(link.delay);
+            link.rate = change.rate.or(link.rate);
+            link.buffer = change.buffer.clone().or(link.buffer);
+            link.loss = change.loss.clone().or(link.loss);
+            let later = link.config(&path.key("changes").index(index))?;
+            changes.push((Instant::ZERO + change.at.0, later));
+        }
+        config.changes = at(path, "changes", LinkChanges::new(config, changes))?;
+        Ok(())
     }
 
     fn apply(
@@ -205,6 +233,14 @@ impl Link {
             config.discipline = Discipline::CoDel(codel.model(&here.key("codel"))?);
         }
         Ok(())
+    }
+}
+
+impl LinkChange {
+    /// The change, if only the delay changes.
+    fn delay_alone(&self) -> Option<::link::DelayChange> {
+        let Self { at, delay, rate: None, buffer: None, loss: None } = self else { return None };
+        delay.map(|delay| ::link::DelayChange { at: Instant::ZERO + at.0, delay: delay.0 })
     }
 }
 

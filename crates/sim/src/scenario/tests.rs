@@ -23,7 +23,7 @@ fn full() -> Value {
             },
             {
                 "name": "back", "from": "clients", "to": "servers", "delay": "50ms",
-                "delay_changes": [{ "at": "5s", "delay": "80ms" }, { "at": "7s", "delay": "20ms" }],
+                "changes": [{ "at": "5s", "delay": "80ms" }, { "at": "7s", "delay": "20ms" }],
                 "reorder": { "probability": 0.01, "by": "20ms" },
             },
         ],
@@ -119,9 +119,9 @@ fn an_unknown_key_is_refused_with_the_nearest_known_one() {
             "link[0].loss.prob: unknown key | known: kind, probability",
         ),
         (
-            "/link/1/delay_changes/0/dely",
+            "/link/1/changes/0/dely",
             json!("1s"),
-            "link[1].delay_changes[0].dely: unknown key | did you mean `delay`?",
+            "link[1].changes[0].dely: unknown key | did you mean `delay`?",
         ),
         (
             "/link/1/reorder/bye",

@@ -16,7 +16,7 @@ from tcpsf.evaluation.plan import Case, Runs
 from tcpsf.evaluation.watch import Rows
 from tcpsf.papers import santa_cruz as paper
 from tcpsf.reproduce.santa_cruz.exhibit_parts import means_table, unwatched
-from tcpsf.scenario import DelayChange, Reorder, Scenario
+from tcpsf.scenario import LinkChange, Reorder, Scenario
 from tcpsf.summary import RunSummary
 
 FLOW = Rows(
@@ -81,21 +81,21 @@ def _of_flow(run: RunSummary, column: str) -> int:
 def changing(*, sender: str, duration_s: int) -> Scenario:
     """Return the basic network with a delay that doubles and halves again, up to ``duration_s``.
 
-    >>> changing(sender=paper.RENO.sender, duration_s=60).link[2].delay_changes
-    (DelayChange(at='20s', delay='76ms'), DelayChange(at='40s', delay='36ms'))
+    >>> changing(sender=paper.RENO.sender, duration_s=60).link[2].changes
+    (LinkChange(at='20s', delay='76ms'), LinkChange(at='40s', delay='36ms'))
     """
     network = paper.basic(sender=sender, spread="1s", duration=f"{duration_s}s")
 
-    def longer(middle: str) -> tuple[DelayChange, ...]:
+    def longer(middle: str) -> tuple[LinkChange, ...]:
         return (
-            DelayChange(
+            LinkChange(
                 at=f"{ENDS_S[0]}s", delay=f"{int(middle.removesuffix('ms')) + paper.DELAY_MS}ms"
             ),
-            DelayChange(at=f"{ENDS_S[1]}s", delay=middle),
+            LinkChange(at=f"{ENDS_S[1]}s", delay=middle),
         )
 
     links = tuple(
-        replace(each, delay_changes=longer(each.delay))
+        replace(each, changes=longer(each.delay))
         if each.name in (paper.FORWARD, paper.BACK)
         else each
         for each in network.link

@@ -10,8 +10,8 @@ use super::random::{any_config, any_steps, tally};
 use super::{at, data, megabit, no_chance};
 use crate::atm::Framing;
 use crate::{
-    Buffer, Burst, CoDel, ConfigError, Discipline, LossModel, Measure, Probability, Red, Reorder,
-    Verdict,
+    Buffer, Burst, CoDel, ConfigError, Discipline, LinkChanges, LossModel, Measure, Probability,
+    Red, Reorder, Verdict,
 };
 
 fn p(value: f64) -> Probability {
@@ -304,6 +304,52 @@ proptest! {
         prop_assert_eq!(delivered, reference.delivered);
         link.queue(Instant::NEVER);
         prop_assert_eq!(link.books().held, Tally::default());
+    }
+
+    /// Changes that are known at the start have the effect of later ones at their times.
+    #[test]
+    fn known_changes_equal_later_ones(first in any_law(), events in any_events()) {
+        let (mut now, mut times, mut changes) = (0, Vec::new(), Vec::new());
+        for (gap, event) in &events {
+            // Two changes have different times.
+            now += gap + 1;
+            times.push(now);
+            if let Event::Change(law) = event {
+                changes.push((at(now), law.config()));
+            }
+        }
+        let config = first.config();
+        let changes = LinkChanges::new(&config, changes).unwrap();
+        let mut known = Link::new(LinkConfig { changes, ..config.clone() });
+        let mut later = Link::new(config);
+        let (mut delivered, mut expected) = (Vec::new(), Vec::new());
+        for (number, ((_, event), &now)) in (0..).zip(events.iter().zip(&times)) {
+            while let Some(due) = known.next_delivery().filter(|due| due.as_nanos() <= now) {
+                match known.deliver(due) {
+                    Some(content) => delivered.push((due, content)),
+                    None => known.advance_to(due),
+                }
+            }
+            while let Some(due) = later.next_delivery().filter(|due| due.as_nanos() <= now) {
+                expected.push((due, later.deliver(due).unwrap()));
+            }
+            match *event {
+                Event::Packet { bytes, draw } => {
+                    let outcomes = [&mut known, &mut later]
+                        .map(|link| link.offer(at(now), data(bytes), number, |_| draw));
+                    prop_assert_eq!(outcomes[0].is_accepted(), outcomes[1].is_accepted());
+                }
+                Event::Change(law) => later.reconfigure(at(now), law.config()).unwrap(),
+            }
+            prop_assert_eq!(known.queue(at(now)), later.queue(at(now)));
+            prop_assert_eq!(known.books(), later.books());
+        }
+        let left = |link: &mut Link<u32>| {
+            deliveries(link).into_iter().map(|(due, number)| (at(due), number)).collect::<Vec<_>>()
+        };
+        delivered.extend(left(&mut known));
+        expected.extend(left(&mut later));
+        prop_assert_eq!(delivered, expected);
     }
 
     /// A change to the same configuration has no effect on any link.
