@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from tcpsf.compared import Comparison
     from tcpsf.comparison import compare
+    from tcpsf.emulation.link_network import LinkNetwork, link
     from tcpsf.errors import OutputError, ScenarioError, StudyError, TcpsfError
     from tcpsf.measurements import Measurement
     from tcpsf.pcap import Pcap
@@ -32,11 +33,11 @@ if TYPE_CHECKING:
         BurstLoss,
         ByteLoss,
         CoDel,
-        LinkChange,
         Discard,
         Greedy,
         LinearLoss,
         Link,
+        LinkChange,
         LogNormal,
         Loss,
         MaskLoss,
@@ -79,13 +80,14 @@ __all__ = [
     "CoDel",
     "Comparison",
     "CongestionController",
-    "LinkChange",
     "Discard",
     "Fold",
     "Greedy",
     "KeptResults",
     "LinearLoss",
     "Link",
+    "LinkChange",
+    "LinkNetwork",
     "LogNormal",
     "Loss",
     "LossModel",
@@ -124,6 +126,7 @@ __all__ = [
     "Workload",
     "__version__",
     "compare",
+    "link",
     "replicate",
     "replicates",
     "run",
@@ -134,6 +137,7 @@ _HOMES = (
     "tcpsf.errors",
     "tcpsf.scenario",
     "tcpsf.pcap",
+    "tcpsf.emulation.link_network",
     "tcpsf.python_models",
     "tcpsf.result",
     "tcpsf.sim_summary",

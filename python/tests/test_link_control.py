@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -20,6 +21,7 @@ import jsonschema
 import pytest
 from conftest import Answer, Command
 
+from tcpsf.cli.link_watch import frame
 from tcpsf.emulation import link_requests as control
 
 COMMAND = [sys.executable, "-m", "tcpsf", "link"]
@@ -138,6 +140,53 @@ def test_commands(tcpsf: Command) -> None:
             "error: cannot make link `test`: a link of this name is running\n"
             "hint: choose another name\n",
         )
+
+
+def test_the_view_shows_each_second(tcpsf: Command) -> None:
+    """On a pseudo-terminal the numbers are drawn again, and the view ends with the link."""
+    with link("--delay", "1ms"):
+        assert tcpsf("link", "stats", "test", "--watch") == Answer(
+            2,
+            "",
+            "error: cannot watch a link: standard output is not a terminal\n"
+            "hint: `tcpsf link stats test --json` prints the statistics once\n",
+        )
+        reader, writer = os.openpty()
+        view = subprocess.Popen([*COMMAND, "stats", "test", "--watch"], stdout=writer)
+        os.close(writer)
+        shown = b""
+        while shown.count(b"delivered, Mb/s") < 2:
+            shown += os.read(reader, 4096)
+        assert shown.count(b"\x1b[H") >= 2
+    with contextlib.suppress(OSError):  # a terminal without a writer gives EIO
+        while os.read(reader, 4096):
+            pass
+    os.close(reader)
+    assert view.wait(timeout=10) == 0
+
+
+def test_the_view_has_rates_between_two_answers() -> None:
+    line = dict.fromkeys(
+        [
+            "offered_bytes",
+            "delivered_bytes",
+            "queue_packets",
+            "queue_bytes",
+            "dropped_buffer_packets",
+            "dropped_early_packets",
+            "dropped_loss_packets",
+            "marked_packets",
+            "too_big_packets",
+        ],
+        0,
+    )
+    before = {"name": "test", "time_s": 1.0, "up": line, "down": line}
+    later = line | {"delivered_bytes": 250_000, "queue_bytes": 3000, "dropped_loss_packets": 7}
+    text = frame(before, {"name": "test", "time_s": 3.0, "up": later, "down": line})
+    rows = {row[0]: row[1:] for row in (re.split(r"\s{2,}", each) for each in text.splitlines())}
+    assert rows["delivered, Mb/s"] == ["1.00", "0.00"]
+    assert rows["queue, kB"] == ["3.0", "0.0"]
+    assert rows["lost (per second)"] == ["7 (4)", "0 (0)"]
 
 
 def test_a_command_may_be_called_set(tcpsf: Command, tmp_path: Path) -> None:

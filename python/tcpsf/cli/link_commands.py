@@ -182,6 +182,7 @@ def show(**arguments: Any) -> None:
 @link.command()
 @_name
 @as_json
+@click.option("--watch", is_flag=True, help="Print rates, queues and drops again each second.")
 def stats(**arguments: Any) -> None:
     """Print the statistics of a running link up to now."""
     from tcpsf.cli.link_control import stats

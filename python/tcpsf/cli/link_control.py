@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tcpsf import text
+from tcpsf.cli import link_watch
 from tcpsf.cli.link import directions_of
 from tcpsf.cli.output import print_message, print_result
 from tcpsf.emulation.link_requests import ask, running
@@ -37,15 +38,19 @@ def show(*, name: str | None, json: bool) -> None:
         print_message("No link with a name is running.")
 
 
-def stats(*, name: str, json: bool) -> None:
-    """Print the statistics of a link up to now."""
+def stats(*, name: str, json: bool, watch: bool) -> None:
+    """Print the statistics of a link up to now, or again each second."""
+    if watch and json:
+        raise TcpsfError(
+            "cannot watch a link: `--watch` and `--json` were both given", hint="omit one of them"
+        )
+    if watch:
+        return link_watch.watch(name)
     answer = ask(name, "stats")
     if json:
-        print_result(json_format.dumps(answer))
-    else:
-        head = f"{name} after {text.seconds(answer['time_s'])} s."
-        table = text.table(link_output.rows(answer), left=[0])
-        print_result(f"{head}\n\n{table}")
+        return print_result(json_format.dumps(answer))
+    head = f"{name} after {text.seconds(answer['time_s'])} s."
+    return print_result(f"{head}\n\n{text.table(link_output.rows(answer), left=[0])}")
 
 
 def _settings(answer: Mapping[str, Any]) -> str:

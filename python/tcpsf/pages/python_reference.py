@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 import tcpsf
-from tcpsf import paired, python_models, scenario, stats, summary
+from tcpsf import aio, paired, python_models, scenario, stats, summary
 from tcpsf.run_report import flow_trace
 
 INTRODUCTION = """\
@@ -64,6 +64,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "StudyPlot",
     ),
     "Options of a run": ("Pcap", "Fold", "Batch", "Progress"),
+    "Emulating": ("link", "LinkNetwork"),
     "Models in Python": ("LossModel", "QueueDiscipline", "CongestionController"),
     "Scenario": ("Scenario",),
     "Errors": ("TcpsfError", "ScenarioError", "StudyError", "OutputError"),
@@ -71,6 +72,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
 """Public names that have a section, by the heading of their group."""
 
 OTHERS: tuple[Any, ...] = (
+    aio.link,
+    aio.AsyncLinkNetwork,
     flow_trace.FlowTrace,
     flow_trace.LossRepair,
     python_models.PacketFacts,
@@ -86,10 +89,12 @@ OTHERS: tuple[Any, ...] = (
     summary.Group,
     summary.Totals,
 )
-"""Classes of other modules that public classes refer to."""
+"""Functions and classes of other modules."""
 
 CONSTRUCTED = ("Pcap", "SummaryFold")
 """Classes whose constructor is shown. Those of scenarios are on a page of their own."""
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 MOST_COLUMNS = 88
 """Maximum length of a signature in one line."""
@@ -108,9 +113,16 @@ def page() -> str:
         if heading == "Scenario":
             sections += ["### Parts of a scenario\n", SCENARIO, _parts(sorted(parts))]
     sections.append("## Other classes\n")
-    sections += [_entry(found, found.__name__, module=found.__module__) for found in OTHERS]
+    sections += [_entry(found, _heading(found), module=found.__module__) for found in OTHERS]
     version = "`tcpsf.__version__` is the version of the package, as text.\n"
     return "\n".join([*sections, "## Version\n", version])
+
+
+def _heading(found: Any) -> str:
+    """Return the heading of a name of another module; a function has its module's name."""
+    if inspect.isclass(found):
+        return found.__name__
+    return f"{found.__module__}.{found.__name__}".removeprefix("tcpsf.")
 
 
 def _parts(names: Sequence[str]) -> str:
@@ -131,7 +143,8 @@ def _entry(found: Any, name: str, *, module: str | None = None) -> str:
     """Return the section of a function or a class."""
     origin = f"In `{module}`.\n\n" if module else ""
     if inspect.isfunction(found):
-        return f"### {name}\n\n{_code(_signature(_node(found), name))}\n\n{_prose(found)}\n"
+        signature = _code(_signature(_node(found), name.rpartition(".")[2]))
+        return f"### {name}\n\n{origin}{signature}\n\n{_prose(found)}\n"
     fields, methods = _fields(found), _methods(found)
     parts = [f"### {name}\n\n{origin}{_head(found, name)}{_prose(found)}"]
     if fields:
@@ -164,7 +177,7 @@ def _node(found: Any) -> Any:
     return node
 
 
-def _signature(node: ast.FunctionDef, name: str) -> str:
+def _signature(node: _Function, name: str) -> str:
     """Return a signature, with a line for each parameter if it is long."""
     arguments = node.args
     arguments.args = [each for each in arguments.args if each.arg not in ("self", "cls")]
@@ -185,6 +198,8 @@ def _parameters(arguments: ast.arguments) -> Iterator[str]:
         yield "*"
     for each, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
         yield _parameter(each, default)
+    if arguments.kwarg:
+        yield f"**{ast.unparse(arguments.kwarg)}"
 
 
 def _parameter(each: ast.arg, default: ast.expr | None) -> str:
@@ -218,18 +233,16 @@ def _kind(annotation: ast.expr) -> str:
     return f"`{ast.unparse(annotation)}`".replace("|", "\\|")
 
 
-def _is_property(node: ast.FunctionDef) -> bool:
+def _is_property(node: _Function) -> bool:
     return any(isinstance(each, ast.Name) and each.id == "property" for each in node.decorator_list)
 
 
-def _methods(cls: Any) -> list[ast.FunctionDef]:
+def _methods(cls: Any) -> list[_Function]:
     """Return the public methods of a class that have a docstring."""
     return [
         node
         for node in _node(cls).body
-        if isinstance(node, ast.FunctionDef)
-        and not node.name.startswith("_")
-        and not _is_property(node)
+        if isinstance(node, _Function) and not node.name.startswith("_") and not _is_property(node)
     ]
 
 
@@ -249,9 +262,9 @@ def _code(text: str, language: str = "python") -> str:
 def _targets() -> dict[str, str]:
     """Return the anchors of the page by the names that docstrings use."""
     found = {name: name for names in GROUPS.values() for name in names}
-    found |= {each.__name__: each.__name__ for each in OTHERS}
+    found |= {_heading(each): _heading(each) for each in OTHERS}
     for name in list(found):
-        each = next((other for other in OTHERS if other.__name__ == name), None)
+        each = next((other for other in OTHERS if _heading(other) == name), None)
         each = each or getattr(tcpsf, name)
         if inspect.isclass(each):
             found |= {f"{name}.{method.name}": f"{name}.{method.name}" for method in _methods(each)}
