@@ -66,7 +66,8 @@ MEASURED = re.compile(
 """Words in the names of options with a quantity."""
 
 SEVERAL_PARTS = {"queue", "red", "codel", "balanced", "loss-linear", "loss-burst", "loss-mask"} | {
-    "reorder"
+    "reorder",
+    "loss-gilbert",
 }
 """Options of a link whose value has several parts."""
 
@@ -77,6 +78,7 @@ BAD_PARTS = {
     "balanced": ("0.4", "0.4,0.9", "0.4,0.9,x", "0.4,0.9,-1", "0.9,0.4,3", "0.4,2,3", ""),
     "loss-linear": ("0.1", "0.1@x", "2@15B", "0.1@0B", "0.1@1B@2B", ""),
     "loss-burst": ("0.1", "0.1,x", "2,3", "0.1,0.5", "0.1,3,4", ""),
+    "loss-gilbert": ("0.1", "0.1,x", "2,0.3", "0.1,0.3,0.5,1,0", "0.1,0.3,", ""),
     "loss-mask": ("2", "1,,0", ",", "x", ""),
     "reorder": ("0.01", "2,5ms", "0.01,5", "0.01,100h", "0.1,1ms,3", ""),
 }

@@ -78,7 +78,7 @@ def test_every_example_runs_as_far_as_the_first_event() -> None:
 def test_every_field_is_documented() -> None:
     classes = [getattr(scenario, name) for name in scenario.__all__]
     classes = [cls for cls in classes if dataclasses.is_dataclass(cls)]
-    assert len(classes) == 24
+    assert len(classes) == 25
     for cls in classes:
         assert cls.__doc__
         for key in codec.keys_of(cls).values():

@@ -101,6 +101,7 @@ struct Options {
     loss_per_byte: Option<String>,
     loss_linear: Option<String>,
     loss_burst: Option<String>,
+    loss_gilbert: Option<String>,
     loss_mask: Option<String>,
     loss_mask_all: Option<String>,
     duplicate: Option<String>,
@@ -210,6 +211,7 @@ impl Options {
             "loss-per-byte" => &self.loss_per_byte,
             "loss-linear" => &self.loss_linear,
             "loss-burst" => &self.loss_burst,
+            "loss-gilbert" => &self.loss_gilbert,
             "loss-mask" => &self.loss_mask,
             "loss-mask-all" => &self.loss_mask_all,
             "duplicate" => &self.duplicate,
@@ -224,8 +226,15 @@ impl Options {
 
 const DISCIPLINES: [&str; 3] = ["red", "codel", "balanced"];
 
-const LOSSES: [&str; 6] =
-    ["loss", "loss-per-byte", "loss-linear", "loss-burst", "loss-mask", "loss-mask-all"];
+const LOSSES: [&str; 7] = [
+    "loss",
+    "loss-per-byte",
+    "loss-linear",
+    "loss-burst",
+    "loss-gilbert",
+    "loss-mask",
+    "loss-mask-all",
+];
 
 impl Direction<'_> {
     fn line(&self) -> Result<LineConfig, SettingsError> {
@@ -372,6 +381,7 @@ impl Direction<'_> {
                 let burst = Burst::new(value.probability(probability)?, run);
                 Ok(LossModel::Burst(burst.map_err(|e| value.refused(e))?))
             }
+            "loss-gilbert" => value.gilbert().map(LossModel::GilbertElliott),
             _ => value.masks(kind == "loss-mask"),
         }
     }

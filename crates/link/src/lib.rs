@@ -7,7 +7,7 @@
 //! | does it travel in cells? | [`atm`]: AAL5, and a switch's output port that discards cells |
 //! | when does its last bit leave, when does it arrive? | [`Link`], over [`units::Serializer`] |
 //! | can later packets overtake it? | [`DelayChanges`], [`Reorder`] |
-//! | is it lost? | [`LossModel`]: per packet, per byte, linear in size, bursts, an explicit mask |
+//! | is it lost? | [`LossModel`]: per packet, per byte, linear in size, bursts, two states, an explicit mask |
 //! | how many packets went where? | [`Books`] and [`QueueStatistics`] |
 //!
 //! A [`Link`] reads no clock and owns no random generator. The driver passes the time and one
@@ -66,7 +66,7 @@ pub use custom::{Admission, CustomDiscipline, CustomLoss, Factory, LossFacts, Qu
 pub use deferred::Verdict;
 pub use error::ConfigError;
 pub use link::{Link, Reading, reserved};
-pub use loss::{Burst, Linear, LossModel};
+pub use loss::{Burst, GilbertElliott, Linear, LossModel};
 pub use packet::{Chance, DropReason, Offered, Outcome};
 pub use path::{DelayChange, DelayChanges, Reorder};
 pub use probability::Probability;

@@ -5,6 +5,7 @@
 //! the same numbers and different probabilities therefore lose comparable packets.
 
 mod burst;
+mod gilbert;
 mod size;
 
 use std::num::NonZeroU32;
@@ -16,6 +17,8 @@ use crate::probability::Probability;
 
 pub use burst::Burst;
 use burst::BurstState;
+pub use gilbert::GilbertElliott;
+use gilbert::GilbertElliottState;
 use size::{BySize, SizeLaw};
 
 /// A rule by which packets are lost.
@@ -33,6 +36,8 @@ pub enum LossModel {
     Linear(Linear),
     /// Packets are lost in runs.
     Burst(Burst),
+    /// Two states with a loss probability each.
+    GilbertElliott(GilbertElliott),
     /// An explicit pattern for data packets. The n-th data packet offered is lost if the n-th entry
     /// is true; packets after the last entry are not lost. A packet that the buffer refuses uses up
     /// its entry.
@@ -71,6 +76,7 @@ pub(crate) enum Loss {
     PerPacket(Probability),
     BySize(BySize),
     Burst(BurstState),
+    GilbertElliott(GilbertElliottState),
     Mask { drops: Vec<bool>, next: usize, data_only: bool },
 }
 
@@ -85,6 +91,9 @@ impl Loss {
             }
             LossModel::Linear(linear) => Self::BySize(BySize::new(SizeLaw::Linear(linear))),
             LossModel::Burst(burst) => Self::Burst(BurstState::new(burst)),
+            LossModel::GilbertElliott(model) => {
+                Self::GilbertElliott(GilbertElliottState::new(model))
+            }
             LossModel::Mask(drops) => Self::Mask { drops, next: 0, data_only: true },
             LossModel::PacketMask(drops) => Self::Mask { drops, next: 0, data_only: false },
         }
@@ -103,6 +112,7 @@ impl Loss {
             Self::PerPacket(probability) => probability.hits(draw()),
             Self::BySize(by_size) => by_size.probability(packet.bytes).hits(draw()),
             Self::Burst(state) => state.advance(draw()),
+            Self::GilbertElliott(state) => state.advance(draw()),
             Self::Mask { drops, next, data_only } => {
                 if *data_only && !packet.data {
                     return false;

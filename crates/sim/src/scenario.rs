@@ -30,7 +30,9 @@ pub use self::error::ScenarioError;
 pub(crate) use self::keys::KeyPath;
 pub use self::limited::{Header, ReceiveBuffer, SegmentSize, Threshold};
 pub use self::link::{Buffer, Cells, DelayChange, Link, Reorder};
-pub use self::loss::{BurstLoss, ByteLoss, LinearLoss, Loss, MaskLoss, PacketLoss};
+pub use self::loss::{
+    BurstLoss, ByteLoss, GilbertElliottLoss, LinearLoss, Loss, MaskLoss, PacketLoss,
+};
 pub use self::red::Red;
 pub use self::tcp::{Growth, Halving, Profile, RttSample, Tcp, TcpSettings};
 pub use self::text::{Bytes, Quantity, Size, Text, Time};

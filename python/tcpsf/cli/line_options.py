@@ -70,6 +70,13 @@ LINE_OPTIONS = {
         "Loss probability proportional to packet size, e.g. 0.01@1500B.",
     ),
     "loss-burst": ("P,RUN", "Lose the share P of packets, in bursts of RUN packets on average."),
+    "loss-gilbert": (
+        "P,R[,BAD[,GOOD]]",
+        (
+            "Gilbert-Elliott model: with probability P a packet in the good state leads to the bad "
+            "one, R leads back. Loss probabilities of the states: BAD is 1 and GOOD is 0 by default."
+        ),
+    ),
     "loss-mask": (
         "1,0,...",
         (
@@ -121,6 +128,15 @@ _SEVERAL_PARTS: dict[str, QueueLimit | Mask | Parts] = {
         "P@SIZE", read_probability, _core.bytes, example="`0.01@1500B`", separator="@"
     ),
     "loss-burst": Parts("P,RUN", read_probability, read_number, example="`0.01,3`"),
+    "loss-gilbert": Parts(
+        "P,R[,BAD[,GOOD]]",
+        read_probability,
+        read_probability,
+        read_probability,
+        read_probability,
+        optional=2,
+        example="`0.01,0.3` or `0.01,0.3,0.8,0.001`",
+    ),
     "loss-mask": Mask(),
     "loss-mask-all": Mask(),
     "reorder": Parts("P,TIME", read_probability, read_seconds, example="`0.01,5ms`"),

@@ -78,6 +78,11 @@ TABLES: tuple[tuple[str, str, type], ...] = (
     ("ByteLoss", '`loss = { kind = "byte", … }`', s.ByteLoss),
     ("LinearLoss", '`loss = { kind = "linear", … }`', s.LinearLoss),
     ("BurstLoss", '`loss = { kind = "burst", … }`', s.BurstLoss),
+    (
+        "GilbertElliottLoss",
+        '`loss = { kind = "gilbert-elliott", … }`',
+        s.GilbertElliottLoss,
+    ),
     ("MaskLoss", '`loss = { kind = "mask", … }`', s.MaskLoss),
     ("Route", "`[[route]]`, once for each fixed path", s.Route),
     ("Greedy", '`[[workload]]` with `kind = "greedy"`', s.Greedy),

@@ -75,6 +75,26 @@ class BurstLoss(ScenarioPart):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class GilbertElliottLoss(ScenarioPart):
+    """A two-state Markov chain with a loss probability in each state (Gilbert 1960, Elliott 1963).
+
+    A packet is lost with the probability of the state that it finds. The state may then change,
+    once per packet. The first packet finds the state of the long-term equilibrium. The manual page
+    netem(8) calls the four probabilities p, r, 1-h and 1-k.
+    """
+
+    kind: ClassVar[str] = "gilbert-elliott"
+    good_to_bad: Annotated[
+        Share, Doc("Probability p of the change from the good to the bad state, 0 to 1.")
+    ]
+    bad_to_good: Annotated[
+        Share, Doc("Probability r of the change from the bad to the good state, 0 to 1.")
+    ]
+    bad_loss: Annotated[Share, Doc("Loss probability 1-h in the bad state, 0 to 1.")] = 1.0
+    good_loss: Annotated[Share, Doc("Loss probability 1-k in the good state, 0 to 1.")] = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class MaskLoss(ScenarioPart):
     """An explicit list of the packets that are lost."""
 
@@ -92,7 +112,7 @@ class MaskLoss(ScenarioPart):
     ] = False
 
 
-Loss = PacketLoss | ByteLoss | LinearLoss | BurstLoss | MaskLoss
+Loss = PacketLoss | ByteLoss | LinearLoss | BurstLoss | GilbertElliottLoss | MaskLoss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

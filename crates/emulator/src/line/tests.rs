@@ -1,4 +1,4 @@
-use link::{Balanced, Burst, CoDel, DropReason, LossModel};
+use link::{Balanced, Burst, CoDel, DropReason, GilbertElliott, LossModel};
 use proptest::prelude::*;
 use units::Rate;
 
@@ -277,6 +277,12 @@ fn anything() -> impl Strategy<Value = LineConfig> {
         (0.0..1.0).prop_map(|x| LossModel::PerPacket(p(x))),
         (0.0..0.01).prop_map(|x| LossModel::PerByte(p(x))),
         Just(LossModel::Burst(Burst::new(p(0.2), 3.0).unwrap())),
+        Just(LossModel::GilbertElliott(GilbertElliott {
+            good_to_bad: p(0.2),
+            bad_to_good: p(0.3),
+            bad_loss: p(0.7),
+            good_loss: p(0.1),
+        })),
     ];
     let chances = (0.0..0.6, 0.0..0.6, 0.0..0.6);
     let codel = CoDel::new(Duration::from_micros(200), Duration::from_micros(900)).unwrap();

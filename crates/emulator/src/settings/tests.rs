@@ -1,4 +1,4 @@
-use link::{Balanced, CoDel, Measure, Probability, Red, Reorder};
+use link::{Balanced, CoDel, GilbertElliott, Measure, Probability, Red, Reorder};
 use units::Rate;
 
 use super::*;
@@ -73,6 +73,16 @@ fn every_way_to_write_a_queue_and_a_loss_is_read() {
     assert_eq!(rated(r#""loss-linear": "0.1@1500B""#).link.loss, LossModel::Linear(linear));
     let burst = Burst::new(tenth, 3.0).unwrap();
     assert_eq!(rated(r#""loss-burst": "0.1,3""#).link.loss, LossModel::Burst(burst));
+    let probability = |value: f64| Probability::new(value).unwrap();
+    let gilbert = |text: &str| rated(&format!(r#""loss-gilbert": "{text}""#)).link.loss;
+    let [good_to_bad, bad_to_good] = [0.01, 0.3].map(probability);
+    let (bad_loss, good_loss) = (Probability::ONE, Probability::ZERO);
+    let mut law = GilbertElliott { good_to_bad, bad_to_good, bad_loss, good_loss };
+    assert_eq!(gilbert("1%,0.3"), LossModel::GilbertElliott(law));
+    law.bad_loss = probability(0.8);
+    assert_eq!(gilbert("0.01, 30%, 0.8"), LossModel::GilbertElliott(law));
+    law.good_loss = probability(0.001);
+    assert_eq!(gilbert("0.01,0.3,0.8,0.001"), LossModel::GilbertElliott(law));
     assert_eq!(
         rated(r#""loss-mask": "1, 0,0""#).link.loss,
         LossModel::Mask(vec![true, false, false])
@@ -140,6 +150,10 @@ fn errors_name_the_loss() {
         (
             r#"{"both": {"loss": "nan"}}"#,
             "`--loss nan`: NaN is not a probability: it must lie between 0 and 1",
+        ),
+        (
+            r#"{"both": {"loss-gilbert": "0.1"}}"#,
+            "`--loss-gilbert 0.1`: it is not two to four probabilities, such as `0.01,0.3`",
         ),
         (r#"{"down": {"loss-mask": "1,2"}}"#, "`--down-loss-mask 1,2`: `2` is neither 0 nor 1"),
         (

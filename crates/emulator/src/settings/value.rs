@@ -1,6 +1,9 @@
 //! Parses the values of options.
 
-use link::{Balanced, Buffer, CoDel, ConfigError, LossModel, Measure, Probability, Red, Reorder};
+use link::{
+    Balanced, Buffer, CoDel, ConfigError, GilbertElliott, LossModel, Measure, Probability, Red,
+    Reorder,
+};
 use units::{Duration, Rate, parse_bytes};
 
 use crate::masks::ConnectionMasks;
@@ -33,6 +36,7 @@ impl Value {
             "loss" | "loss-per-byte" | "duplicate" | "corrupt" => "`0.01` or `1%`",
             "loss-linear" => "`0.01@1500B`",
             "loss-burst" => "`0.01,3`",
+            "loss-gilbert" => "`0.01,0.3` or `0.01,0.3,0.8,0.001`",
             "loss-mask" | "loss-mask-all" => "`1,0,0,1`",
             "reorder" => "`0.01,5ms`",
             _ => return None,
@@ -140,6 +144,21 @@ impl Value {
             gap.parse().map_err(|_| self.error(&format!("`{gap}` is not a number of packets")))?;
         let (lower, upper) = (self.probability(lower)?, self.probability(upper)?);
         Balanced::new(lower, upper, gap).map_err(|e| self.refused(e))
+    }
+
+    /// Parses `0.01,0.3,0.8,0.001`. The loss probabilities of the bad and of the good state are 1 and
+    /// 0 if they are missing, as in netem(8).
+    pub(super) fn gilbert(&self) -> Result<GilbertElliott, SettingsError> {
+        let parts = self.text.split(',').map(|part| self.probability(part));
+        let parts = parts.collect::<Result<Vec<_>, _>>()?;
+        let (Some(&good_to_bad), Some(&bad_to_good), 2..=4) =
+            (parts.first(), parts.get(1), parts.len())
+        else {
+            return Err(self.error("it is not two to four probabilities, such as `0.01,0.3`"));
+        };
+        let bad_loss = parts.get(2).copied().unwrap_or(Probability::ONE);
+        let good_loss = parts.get(3).copied().unwrap_or(Probability::ZERO);
+        Ok(GilbertElliott { good_to_bad, bad_to_good, bad_loss, good_loss })
     }
 
     /// Parses `1,0,0`: 1 is lost. `1,0;0,1` has a mask for each of two connections.

@@ -1,6 +1,6 @@
 //! Losses of a link, as written.
 
-use ::link::{Burst, Linear, LossModel, Probability};
+use ::link::{Burst, GilbertElliott, Linear, LossModel, Probability};
 use schemars::JsonSchema;
 use serde::de::Deserializer;
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,28 @@ kinds! {
         run: f64,
     }
 
+    /// A two-state Markov chain with a loss probability in each state (Gilbert 1960, Elliott 1963).
+    ///
+    /// A packet is lost with the probability of the state that it finds. The state may then change,
+    /// once per packet. The first packet finds the state of the long-term equilibrium. The manual
+    /// page netem(8) calls the four probabilities p, r, 1-h and 1-k.
+    "gilbert-elliott" => GilbertElliott(GilbertElliottLoss) {
+        /// Probability p of the change from the good to the bad state, 0 to 1.
+        #[schemars(with = "Share")]
+        good_to_bad: f64,
+        /// Probability r of the change from the bad to the good state, 0 to 1.
+        #[schemars(with = "Share")]
+        bad_to_good: f64,
+        /// Loss probability 1-h in the bad state, 0 to 1.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Option<Share>", extend("default" = 1.0))]
+        bad_loss: Option<f64>,
+        /// Loss probability 1-k in the good state, 0 to 1.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Option<Share>", extend("default" = 0.0))]
+        good_loss: Option<f64>,
+    }
+
     /// An explicit list of the packets that are lost.
     "mask" => Mask(MaskLoss) {
         /// One digit per data packet in order of arrival, separated by commas: `"1,0,0,1"` drops
@@ -79,6 +101,15 @@ impl Loss {
             Self::Burst(loss) => {
                 let probability = probability(loss.probability)?;
                 at(path, "run", Burst::new(probability, loss.run)).map(LossModel::Burst)
+            }
+            Self::GilbertElliott(loss) => {
+                let probability = |key: &str, value: f64| at(path, key, Probability::new(value));
+                Ok(LossModel::GilbertElliott(GilbertElliott {
+                    good_to_bad: probability("good_to_bad", loss.good_to_bad)?,
+                    bad_to_good: probability("bad_to_good", loss.bad_to_good)?,
+                    bad_loss: probability("bad_loss", loss.bad_loss.unwrap_or(1.0))?,
+                    good_loss: probability("good_loss", loss.good_loss.unwrap_or(0.0))?,
+                }))
             }
             Self::Mask(loss) => {
                 let drops = mask(&loss.drops, path)?;
