@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use units::{Duration, Instant, Rate, Serializer};
+use units::{Duration, Instant};
 
 use crate::atm::Framing;
 use crate::books::Tally;
@@ -21,6 +21,7 @@ use crate::error::ConfigError;
 use crate::meter::Meter;
 use crate::packet::{DropReason, Offered};
 use crate::statistics::QueueStatistics;
+use crate::transmitter::Transmitter;
 
 /// The parameters of CoDel, with the RFC's names. The target is below the interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,9 +57,9 @@ impl CoDel {
 }
 
 /// The line and the buffer of a link with CoDel.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct CoDelLine {
-    pub(crate) rate: Rate,
+    pub(crate) transmitter: Transmitter,
     pub(crate) framing: Framing,
     pub(crate) buffer: Buffer,
     pub(crate) counts_in_service: bool,
@@ -69,7 +70,7 @@ pub(crate) struct CoDelLine {
 pub(crate) struct CoDelQueue {
     codel: CoDel,
     state: State,
-    line: Serializer,
+    line: Transmitter,
     framing: Framing,
     buffer: Buffer,
     counts_in_service: bool,
@@ -117,7 +118,7 @@ impl CoDelQueue {
         Self {
             codel,
             state: State::default(),
-            line: Serializer::new(line.rate),
+            line: line.transmitter,
             framing: line.framing,
             buffer: line.buffer,
             counts_in_service: line.counts_in_service,
@@ -136,7 +137,7 @@ impl CoDelQueue {
     /// Starts to send the next packet that is not dropped. The line is free.
     fn send_next(&mut self, now: Instant) {
         let Some((packet, marked)) = self.dequeue(now) else { return };
-        let departure = self.line.send(now, self.framing.line_bytes(packet.bytes));
+        let departure = self.line.send(now, packet.since, self.framing.line_bytes(packet.bytes));
         self.busy.up(now, 1);
         self.sending.up(now, u64::from(packet.bytes));
         self.in_service = Some((packet, departure));

@@ -7,20 +7,31 @@ use crate::balanced::Balanced;
 use crate::buffer::Buffer;
 use crate::codel::CoDel;
 use crate::custom::{CustomDiscipline, Factory};
+use crate::jitter::Jitter;
 use crate::loss::LossModel;
 use crate::packet::DropReason;
 use crate::path::{DelayChanges, Reorder};
+use crate::rate_trace::RateTrace;
 use crate::red::Red;
+use crate::token_bucket::TokenBucket;
 
 /// The parts of a link. The default has an infinite rate, no delay and no loss.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkConfig {
     /// The line's rate; `None` is infinitely fast.
     pub rate: Option<Rate>,
+    /// The course of the rate, instead of [`rate`](Self::rate). Not possible with cells.
+    pub rate_trace: Option<RateTrace>,
+    /// A policer in front of the buffer: packets that exceed it are dropped.
+    pub police: Option<TokenBucket>,
+    /// A shaper behind the buffer: packets that exceed it wait. Not possible with cells.
+    pub shape: Option<TokenBucket>,
     /// The propagation delay, from a packet's departure to its arrival.
     pub delay: Duration,
     /// Changes of the delay during the run.
     pub delay_changes: DelayChanges,
+    /// Random variation of the delay. Not possible with [`cut_through`](Self::cut_through).
+    pub jitter: Option<Jitter>,
     /// Random additional delay by which packets are overtaken. Not possible with
     /// [`cut_through`](Self::cut_through).
     pub reorder: Option<Reorder>,
@@ -54,6 +65,16 @@ pub struct LinkConfig {
 }
 
 impl LinkConfig {
+    /// Returns true if packets may wait: the line has a rate, or a shaper is in front of it.
+    pub fn has_rate(&self) -> bool {
+        self.rate.is_some() || self.rate_trace.is_some() || self.shape.is_some()
+    }
+
+    /// The rate, or the mean rate of a trace; `None` for an infinitely fast line.
+    pub fn mean_rate(&self) -> Option<Rate> {
+        self.rate_trace.as_ref().map(RateTrace::mean_rate).or(self.rate)
+    }
+
     /// Returns true if every decision is made on arrival and depends only on the buffer.
     pub fn is_plain(&self) -> bool {
         self.is_fifo() && self.loss == LossModel::None
@@ -66,12 +87,14 @@ impl LinkConfig {
             (DropReason::Buffer, _) if is_port => "cells lost, buffer full",
             (DropReason::Buffer, _) => "buffer full",
             (DropReason::Early, _) if is_port => "packet discard by the port",
+            (DropReason::Early, Discipline::DropTail) if self.police.is_some() => "policer",
+            (DropReason::Early, _) if self.police.is_some() => "policer or early drop",
             (DropReason::Early, Discipline::DropTail | Discipline::Red(_)) => "early drop by RED",
             (DropReason::Early, Discipline::Balanced(_)) => "balanced packet discard",
             (DropReason::Early, Discipline::CoDel(_)) => "early drop by CoDel",
             (DropReason::Early, Discipline::Custom(_)) => "early drop by a custom discipline",
             (DropReason::Loss, _) => match self.loss {
-                LossModel::Mask(_) | LossModel::PacketMask(_) => "loss mask",
+                LossModel::Mask(_) | LossModel::PacketMask(_) | LossModel::Trace(_) => "loss mask",
                 LossModel::Custom(_) => "custom loss model",
                 _ => "random loss",
             },
@@ -83,10 +106,14 @@ impl LinkConfig {
     pub(crate) fn is_fifo(&self) -> bool {
         let decides_at_once = self.port.is_none() && self.discipline == Discipline::DropTail;
         let built_in = !matches!(self.loss, LossModel::Custom(_));
-        let in_order = self.delay_changes.is_empty() && self.reorder.is_none();
+        let constant_rate =
+            self.rate_trace.is_none() && self.police.is_none() && self.shape.is_none();
+        let in_order =
+            self.delay_changes.is_empty() && self.reorder.is_none() && self.jitter.is_none();
         decides_at_once
             && built_in
             && in_order
+            && constant_rate
             && self.framing == Framing::Packet
             && !self.cut_through
     }
@@ -96,8 +123,12 @@ impl Default for LinkConfig {
     fn default() -> Self {
         Self {
             rate: None,
+            rate_trace: None,
+            police: None,
+            shape: None,
             delay: Duration::ZERO,
             delay_changes: DelayChanges::default(),
+            jitter: None,
             reorder: None,
             buffer: Buffer::Unlimited,
             counts_in_service: true,

@@ -63,6 +63,17 @@ pub enum ConfigError {
         /// The time of the later entry, which is not after the earlier one.
         at: Instant,
     },
+    /// A shape of a Pareto distribution without a mean, or too large.
+    #[error(
+        "a Pareto distribution of shape {0} is impossible: it must be above 1 and at most 1000"
+    )]
+    ParetoShape(f64),
+    /// An empirical distribution without values.
+    #[error("a distribution of measured delays needs at least one delay")]
+    NoSamples,
+    /// A token bucket of size zero.
+    #[error("a token bucket of 0 bytes passes nothing: its burst must be above zero")]
+    EmptyBucket,
     /// A mean packet size of zero.
     #[error("a mean packet of 0 bytes is impossible: its size must be above zero")]
     MeanPacket,

@@ -1,12 +1,15 @@
-//! The path behind the line: a delay that changes at given times, as after a change of route, and
-//! random additional delay that reorders packets.
+//! The path behind the line: a delay that changes at given times, as after a change of route,
+//! random variation of the delay, and random additional delay that reorders packets.
 //!
 //! Packets that leave the line after a change take the new delay. If that is shorter, they overtake
 //! packets that are still on the old path.
 
 use units::{Duration, Instant};
 
+use crate::config::LinkConfig;
 use crate::error::ConfigError;
+use crate::jitter::Jitter;
+use crate::packet::Chance;
 use crate::probability::Probability;
 
 /// A change of a link's delay.
@@ -49,40 +52,93 @@ pub struct Reorder {
     pub by: Duration,
 }
 
-/// A path that may reorder packets.
+/// A path whose delay is not constant.
 #[derive(Debug)]
 pub(crate) struct Path {
     delay: Duration,
     changes: DelayChanges,
+    jitter: Option<Jitter>,
+    /// No packet may be delivered before this time, if jitter keeps the order.
+    floor: Instant,
     reorder: Option<Reorder>,
     /// The number of packets that are delivered after the packet accepted last.
     pub(crate) behind_newest: usize,
 }
 
-impl Path {
-    /// The path of a link; `None` if its delay is constant.
-    pub(crate) fn new(
-        delay: Duration,
-        changes: &DelayChanges,
-        reorder: Option<Reorder>,
-    ) -> Option<Self> {
-        let constant = changes.is_empty() && reorder.is_none();
-        (!constant).then(|| Self { delay, changes: changes.clone(), reorder, behind_newest: 0 })
+/// The random parts of a packet's delay.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Extra {
+    /// The delay from [`Jitter`], in nanoseconds: its absolute value is at most 2⁶⁰.
+    jitter: i64,
+    reordered: bool,
+}
+
+impl Extra {
+    /// The value as a time, for a packet in a queue with deferred verdicts.
+    pub(crate) fn as_instant(self) -> Instant {
+        let biased = u64::try_from(self.jitter + (1 << 61)).unwrap_or(0);
+        Instant::from_nanos(biased << 1 | u64::from(self.reordered))
     }
 
-    /// The delay of a packet that leaves the line at `departure`.
-    pub(crate) fn delay(&self, departure: Instant) -> Duration {
+    /// The value from [`as_instant`](Self::as_instant).
+    pub(crate) fn from_instant(value: Instant) -> Self {
+        let biased = i64::try_from(value.as_nanos() >> 1).unwrap_or(0);
+        Self { jitter: biased - (1 << 61), reordered: value.as_nanos() & 1 == 1 }
+    }
+}
+
+impl Path {
+    /// The path of a link; `None` if its delay is constant.
+    pub(crate) fn new(config: &LinkConfig) -> Option<Self> {
+        let (changes, jitter) = (&config.delay_changes, &config.jitter);
+        let constant = changes.is_empty() && config.reorder.is_none() && jitter.is_none();
+        (!constant).then(|| Self {
+            delay: config.delay,
+            changes: changes.clone(),
+            jitter: jitter.clone(),
+            floor: Instant::ZERO,
+            reorder: config.reorder,
+            behind_newest: 0,
+        })
+    }
+
+    /// Draws the random parts of a packet's delay.
+    pub(crate) fn draw(&self, draw: impl Fn(Chance) -> u64) -> Extra {
+        Extra {
+            jitter: self.jitter.as_ref().map_or(0, |jitter| jitter.delay(draw(Chance::Jitter))),
+            reordered: self
+                .reorder
+                .is_some_and(|reorder| reorder.probability.hits(draw(Chance::Reorder))),
+        }
+    }
+
+    /// The delivery time of a packet that leaves the line at `departure`. Called in order of
+    /// departures.
+    pub(crate) fn delivery(&mut self, departure: Instant, extra: Extra) -> Instant {
+        let mut delivery = departure + self.delay(departure);
+        let size = Duration::from_nanos(extra.jitter.unsigned_abs());
+        if extra.jitter >= 0 {
+            delivery += size;
+        } else {
+            // A negative delay is zero.
+            let earlier = delivery.as_nanos().saturating_sub(size.as_nanos());
+            delivery = Instant::from_nanos(earlier).max(departure);
+        }
+        if self.jitter.as_ref().is_some_and(|jitter| !jitter.reorders()) {
+            delivery = delivery.max(self.floor);
+            self.floor = delivery;
+        }
+        match self.reorder {
+            Some(reorder) if extra.reordered => delivery + reorder.by,
+            _ => delivery,
+        }
+    }
+
+    /// The delay of a packet that leaves the line at `departure`, without random parts.
+    fn delay(&self, departure: Instant) -> Duration {
         let made = self.changes.0.partition_point(|change| change.at <= departure);
         let last = made.checked_sub(1).and_then(|last| self.changes.0.get(last));
         last.map_or(self.delay, |change| change.delay)
-    }
-
-    /// The additional delay of a packet, often zero.
-    pub(crate) fn reorder_delay(&self, draw: impl FnOnce() -> u64) -> Duration {
-        match self.reorder {
-            Some(reorder) if reorder.probability.hits(draw()) => reorder.by,
-            _ => Duration::ZERO,
-        }
     }
 }
 

@@ -11,6 +11,8 @@ from tcpsf.cli.quantities import (
     AsText,
     ByteRate,
     Bytes,
+    FileName,
+    JitterLaw,
     Mask,
     Parts,
     Probability,
@@ -34,6 +36,21 @@ LINE_OPTIONS = {
         ),
     ),
     "rate": ("RATE", "Transmission rate of the link, e.g. 10mbit.  [default: unlimited]"),
+    "rate-trace": (
+        "FILE",
+        (
+            "Rate over time, instead of --rate: a file in the format of mahimahi (a line is a time in "
+            "ms for 1504 bytes), or with a time and a rate a line."
+        ),
+    ),
+    "police": (
+        "RATE,BURST",
+        "Drop packets that exceed a token bucket, e.g. 5mbit,15kB, before the queue.",
+    ),
+    "shape": (
+        "RATE,BURST",
+        "Delay packets that exceed a token bucket, e.g. 5mbit,15kB, in the queue.",
+    ),
     "delay": ("TIME", "One-way propagation delay, e.g. 20ms."),
     "queue": (
         "LIMIT",
@@ -88,6 +105,24 @@ LINE_OPTIONS = {
         "1,0,...",
         "Lose exactly these packets, whether or not they have data: a mask of acknowledgments.",
     ),
+    "loss-file": (
+        "[data:]FILE",
+        (
+            "Lose the packets of a file, which has 0 or 1 (lost) for each packet, and begin again "
+            "at its end. With data:FILE only TCP segments with data count."
+        ),
+    ),
+    "jitter": (
+        "LAW:TIME",
+        (
+            "Vary the delay of each packet: uniform:5ms, normal:5ms, pareto:5ms[,SHAPE], or "
+            "file:FILE with a delay a line. Packets keep their order."
+        ),
+    ),
+    "jitter-reorder": (
+        "LAW:TIME",
+        "Vary the delay as --jitter does, and let packets overtake each other.",
+    ),
     "duplicate": ("P", "Send a packet twice with this probability."),
     "corrupt": ("P", "Flip one bit of a packet with this probability."),
     "path-mtu": (
@@ -110,7 +145,7 @@ _CHECKED = {
     "TIME": AsText(Seconds(), also=(NONE,)),
     "P": AsText(Probability(), also=(NONE,)),
 }
-_SEVERAL_PARTS: dict[str, QueueLimit | Mask | Parts] = {
+_SEVERAL_PARTS: dict[str, QueueLimit | Mask | Parts | FileName | JitterLaw] = {
     "queue": QueueLimit(),
     "red": Parts(
         "MIN,MAX[,P]",
@@ -139,6 +174,12 @@ _SEVERAL_PARTS: dict[str, QueueLimit | Mask | Parts] = {
     ),
     "loss-mask": Mask(),
     "loss-mask-all": Mask(),
+    "rate-trace": FileName(example="`trace.txt`"),
+    "police": Parts("RATE,BURST", _core.bits_per_second, _core.bytes, example="`5mbit,15kB`"),
+    "shape": Parts("RATE,BURST", _core.bits_per_second, _core.bytes, example="`5mbit,15kB`"),
+    "loss-file": FileName("data:", example="`losses.txt` or `data:losses.txt`"),
+    "jitter": JitterLaw(),
+    "jitter-reorder": JitterLaw(),
     "reorder": Parts("P,TIME", read_probability, read_seconds, example="`0.01,5ms`"),
 }
 _TYPES = {

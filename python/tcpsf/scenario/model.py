@@ -24,14 +24,68 @@ Duration = Annotated[str, Quantity("duration", "20ms")]
 Rate = Annotated[str, Quantity("rate", "10Mb/s")]
 """Text with one of the units b/s, kb/s, Mb/s, Gb/s (or bit, kbit, Mbit, Gbit)."""
 
-Share = Annotated[float, SHARE]
-"""A probability, or a share of a whole: a number from 0 to 1, or text such as "1%"."""
-
 Size = Annotated[str, Quantity("size", "150kB")]
 """Text with one of the units B, kB, MB, GB (powers of ten), KiB, MiB (powers of two)."""
 
+Share = Annotated[float, SHARE]
+"""A probability, or a share of a whole: a number from 0 to 1, or text such as "1%"."""
+
 Sender = Annotated[str, Quantity("sender", "reno+sack / fs(n=4) / iw=1")]
 """Name of a sender: congestion control with loss recovery / segmentation / windows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class _Jitter(ScenarioPart):
+    """Keys of every kind of jitter."""
+
+    reorder: Annotated[bool, Doc("Let packets overtake packets that left the link earlier.")] = (
+        False
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class UniformJitter(_Jitter):
+    """The additional delay is uniform between -by and by."""
+
+    kind: ClassVar[str] = "uniform"
+    by: Annotated[Duration, Doc("The maximum of the additional delay.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class NormalJitter(_Jitter):
+    """The additional delay has a normal distribution with mean zero."""
+
+    kind: ClassVar[str] = "normal"
+    deviation: Annotated[Duration, Doc("Standard deviation of the additional delay.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ParetoJitter(_Jitter):
+    """The additional delay has a Pareto distribution that begins at zero (Lomax)."""
+
+    kind: ClassVar[str] = "pareto"
+    mean: Annotated[Duration, Doc("Mean of the additional delay.")]
+    shape: Annotated[
+        float,
+        Doc("Shape of the distribution, above 1 and at most 1000: the tail falls with this power."),
+    ] = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SampledJitter(_Jitter):
+    """The additional delay is one of a list of delays, each with the same probability."""
+
+    kind: ClassVar[str] = "samples"
+    delays: Annotated[
+        str,
+        Doc(
+            "Delays with a unit and possibly a sign, separated by commas or line breaks: "
+            '`"0.2ms,-1ms,5ms"`. In a scenario\'s file, `file` may name a text file instead.'
+        ),
+    ]
+
+
+Jitter = UniformJitter | NormalJitter | ParetoJitter | SampledJitter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -103,12 +157,20 @@ class MaskLoss(ScenarioPart):
         str,
         Doc(
             'One digit per data packet in order of arrival, separated by commas: `"1,0,0,1"` '
-            "drops the 1st and the 4th."
+            "drops the 1st and the 4th. In a scenario's file, `file` may name a text file "
+            "instead."
         ),
     ]
     all_packets: Annotated[
         bool,
         Doc("The entries of `drops` stand for all packets, acknowledgments and SYNs included."),
+    ] = False
+    repeat: Annotated[
+        bool,
+        Doc(
+            "Begin again with the first entry after the last one. Otherwise no packet after the "
+            "last entry is lost."
+        ),
     ] = False
 
 
@@ -161,7 +223,7 @@ class Poisson(_Workload):
         float | None,
         Doc(
             "Offered load of the link `of`: arrivals per second × mean size / rate of the link, "
-            "payload only."
+            "payload only. The rate of a `rate_trace` is its mean."
         ),
     ] = None
     of: Annotated[str | None, Doc("Link that `load` refers to.")] = None
@@ -212,13 +274,33 @@ class Link(ScenarioPart):
         Rate | None,
         Doc("Transmission rate in bits per second, headers included.", absent="unlimited"),
     ] = None
+    rate_trace: Annotated[
+        RateTrace | None, Doc("Course of the rate over time, instead of `rate`.")
+    ] = None
+    police: Annotated[
+        TokenBucket | None,
+        Doc(
+            "Token bucket in front of the buffer, which drops the packets that exceed it.",
+            absent="none",
+        ),
+    ] = None
+    shape: Annotated[
+        TokenBucket | None,
+        Doc(
+            "Token bucket behind the buffer, which delays the packets that exceed it.",
+            absent="none",
+        ),
+    ] = None
     delay: Annotated[Duration, Doc("Propagation delay.")] = "0s"
     delay_changes: Annotated[Sequence[DelayChange], Doc("Changes of the propagation delay.")] = ()
+    jitter: Annotated[
+        Jitter | None, Doc("Random variation of the delay of every packet.", absent="none")
+    ] = None
     reorder: Annotated[
         Reorder | None,
         Doc(
             "Additional delay of some packets. A link in front of a port can have neither this "
-            "key nor `delay_changes`."
+            "key nor `jitter` or `delay_changes`."
         ),
     ] = None
     cells: Annotated[
@@ -233,6 +315,35 @@ class Link(ScenarioPart):
     loss: Annotated[
         Loss | None, Doc("Loss on the link, in addition to drops at the buffer.", absent="none")
     ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RateTrace(ScenarioPart):
+    """Course of a link's rate, from a trace.
+
+    A trace with one column has mahimahi's format: each line is a time in milliseconds, at which the
+    link can deliver 1504 bytes, 4 of them for the header of each packet. The times do not decrease,
+    and the trace repeats from the last one. Several packets may share an opportunity, and a packet
+    may continue in the next. Bytes for which no packet waits are lost. With two columns, a line is
+    a time and the rate from then on, such as `2.5s 10mbit`; the rate `0` is an outage. The first
+    time is `0s`. A last line such as `10s repeat` begins again. Otherwise the last rate remains.
+    """
+
+    text: Annotated[
+        str, Doc("Text of the trace. In a scenario's file, `file` may name a text file instead.")
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class TokenBucket(ScenarioPart):
+    """A token bucket (RFC 2697) with one burst: it is full at first, and fills at `rate`.
+
+    As `police` it drops packets for which it has not enough tokens, before the buffer. As `shape`
+    it delays them behind the buffer. A policer drops every packet that is longer than the burst.
+    """
+
+    rate: Annotated[Rate, Doc("Rate at which tokens are added.")]
+    burst: Annotated[Size, Doc("Size of the bucket, below 4 GB.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -1,4 +1,7 @@
-use link::{Balanced, CoDel, GilbertElliott, Measure, Probability, Red, Reorder};
+use link::{
+    Balanced, CoDel, GilbertElliott, Jitter, LossTrace, Measure, Probability, RateTrace, Red,
+    Reorder, TokenBucket,
+};
 use units::Rate;
 
 use super::*;
@@ -97,6 +100,126 @@ fn every_way_to_write_a_queue_and_a_loss_is_read() {
         (line.duplicate, line.corrupt, line.link.reorder),
         (tenth, tenth, Some(Reorder { probability: tenth, by: Duration::from_millis(5) }))
     );
+}
+
+/// A file that is removed at the end of a test.
+struct TextFile(std::path::PathBuf);
+
+impl TextFile {
+    fn new(name: &str, text: &str) -> Self {
+        let name = format!("tcpsf-settings-{}-{name}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, text).unwrap();
+        Self(path)
+    }
+
+    fn option(&self, option: &str, prefix: &str) -> String {
+        serde_json::json!({ "both": { option: format!("{prefix}{}", self.0.display()) } })
+            .to_string()
+    }
+}
+
+impl Drop for TextFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn laws_of_jitter_are_read() {
+    let ms = Duration::from_millis;
+    let jitter = |option: &str, text: &str| {
+        read(&format!(r#"{{"both": {{"{option}": "{text}"}}}}"#)).up.link.jitter.unwrap()
+    };
+    assert_eq!(jitter("jitter", "uniform:5ms"), Jitter::uniform(ms(5)));
+    assert_eq!(jitter("jitter", "normal: 5ms"), Jitter::normal(ms(5)));
+    assert_eq!(jitter("jitter", "pareto:5ms"), Jitter::pareto(ms(5), 3.0).unwrap());
+    assert_eq!(
+        jitter("jitter-reorder", "pareto:5ms,1.5"),
+        Jitter::pareto(ms(5), 1.5).unwrap().with_reordering(true)
+    );
+    let own = r#"{"both": {"jitter": "normal:5ms"}, "up": {"jitter-reorder": "uniform:1ms"}, "down": {"jitter": "none"}}"#;
+    let own = read(own);
+    assert_eq!(own.up.link.jitter, Some(Jitter::uniform(ms(1)).with_reordering(true)));
+    assert_eq!(own.down.link.jitter, None);
+    let file = TextFile::new("delays", "1ms\n-2ms # early\n");
+    let found = read(&file.option("jitter", "file:")).up.link.jitter;
+    assert_eq!(found, Some(Jitter::samples(vec![1_000_000, -2_000_000]).unwrap()));
+    for (json, wanted) in [
+        (
+            r#"{"up": {"jitter": "5ms"}}"#,
+            "`--up-jitter 5ms`: it is not a law and its size, such as `normal:5ms`",
+        ),
+        (
+            r#"{"both": {"jitter": "square:5ms"}}"#,
+            "`--jitter square:5ms`: there is no law `square`",
+        ),
+        (
+            r#"{"both": {"jitter": "pareto:5ms,1"}}"#,
+            "`--jitter pareto:5ms,1`: a Pareto distribution of shape 1 is impossible: it must be above 1 and at most 1000",
+        ),
+        (
+            r#"{"both": {"jitter": "normal:5ms", "jitter-reorder": "normal:5ms"}}"#,
+            "`--jitter normal:5ms`: there is `--jitter-reorder` as well",
+        ),
+        (
+            r#"{"both": {"jitter": "file:/none"}}"#,
+            "`--jitter file:/none`: cannot read `/none`: no such file or directory",
+        ),
+    ] {
+        assert_eq!(refused(json), wanted);
+    }
+}
+
+#[test]
+fn traces_of_rates_and_token_buckets_are_read() {
+    let file = TextFile::new("rates", "0s 10mbit\n5s 2mbit\n9s repeat\n");
+    let link = read(&file.option("rate-trace", "")).up.link;
+    let trace = RateTrace::parse("0s 10mbit\n5s 2mbit\n9s repeat\n").unwrap();
+    assert_eq!((link.rate, link.rate_trace), (None, Some(trace)));
+    let damaged = TextFile::new("rates-damaged", "5\n4\n");
+    let error = refused(&damaged.option("rate-trace", ""));
+    assert!(error.ends_with(", line 2: 4 is before 5, and times must not decrease"), "{error}");
+    let rate = Rate::from_bits_per_sec(5_000_000).unwrap();
+    let bucket = Some(TokenBucket::new(rate, 15_000).unwrap());
+    let json =
+        r#"{"up": {"police": "5mbit, 15kB"}, "down": {"shape": "5mbit,15kB", "queue": "30kB"}}"#;
+    let settings = read(json);
+    assert_eq!((settings.up.link.police, settings.up.link.shape), (bucket, None));
+    assert_eq!((settings.down.link.police, settings.down.link.shape), (None, bucket));
+    for (json, wanted) in [
+        (
+            r#"{"both": {"rate": "1mbit", "rate-trace": "x"}}"#,
+            "`--rate 1mbit`: there is `--rate-trace` as well",
+        ),
+        (
+            r#"{"both": {"police": "5mbit"}}"#,
+            "`--police 5mbit`: it is not a rate and a burst, such as `5mbit,15kB`",
+        ),
+        (
+            r#"{"up": {"shape": "5,15kB"}}"#,
+            "`--up-shape 5,15kB`: `5` is not a rate above zero such as `10Mb/s` or `32kbit`",
+        ),
+        (
+            r#"{"both": {"shape": "5mbit,1kB"}}"#,
+            "`--shape 5mbit,1kB`: the burst is shorter than a packet of 1500 bytes",
+        ),
+    ] {
+        assert_eq!(refused(json), wanted);
+    }
+}
+
+#[test]
+fn traces_of_losses_are_read_from_files() {
+    let file = TextFile::new("losses", "0\n0\n1\n");
+    for (prefix, data_only) in [("", false), ("data:", true)] {
+        let trace = LossTrace::new(vec![false, false, true], data_only);
+        let found = read(&file.option("loss-file", prefix)).down.link.loss;
+        assert_eq!(found, LossModel::Trace(trace));
+    }
+    let damaged = TextFile::new("damaged", "0\n2\n");
+    let error = refused(&damaged.option("loss-file", ""));
+    assert!(error.ends_with(", line 2: `2` is neither 0 nor 1"), "{error}");
 }
 
 #[test]

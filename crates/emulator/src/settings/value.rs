@@ -1,8 +1,10 @@
 //! Parses the values of options.
 
+mod files;
+
 use link::{
     Balanced, Buffer, CoDel, ConfigError, GilbertElliott, LossModel, Measure, Probability, Red,
-    Reorder,
+    Reorder, TokenBucket,
 };
 use units::{Duration, Rate, parse_bytes};
 
@@ -38,6 +40,12 @@ impl Value {
             "loss-burst" => "`0.01,3`",
             "loss-gilbert" => "`0.01,0.3` or `0.01,0.3,0.8,0.001`",
             "loss-mask" | "loss-mask-all" => "`1,0,0,1`",
+            "rate-trace" => "`trace.txt`",
+            "police" | "shape" => "`5mbit,15kB`",
+            "loss-file" => "`losses.txt`, or as `data:losses.txt` for segments with data only",
+            "jitter" | "jitter-reorder" => {
+                "`uniform:5ms`, `normal:5ms`, `pareto:5ms` or `file:delays.txt`"
+            }
             "reorder" => "`0.01,5ms`",
             _ => return None,
         })
@@ -50,6 +58,15 @@ impl Value {
     pub(super) fn rate(&self) -> Result<Rate, SettingsError> {
         let hint = "a rate is in bits per second, such as `10mbit` or `10Mb/s`";
         self.text.parse().map_err(|e: units::ParseError| self.error(&e.to_string()).with_hint(hint))
+    }
+
+    /// Parses a rate and a burst, `5mbit,15kB`.
+    pub(super) fn token_bucket(&self) -> Result<TokenBucket, SettingsError> {
+        let (rate, burst) = self.pair(',', "a rate and a burst, such as `5mbit,15kB`")?;
+        let rate = Self { text: rate.trim().to_owned(), ..self.clone() };
+        let rate = rate.rate().map_err(|e| SettingsError { value: self.text.clone(), ..e })?;
+        let burst = self.small(self.bytes(burst.trim())?)?;
+        TokenBucket::new(rate, burst).map_err(|e| self.refused(e))
     }
 
     /// Parses a time of at most `most`.
@@ -146,8 +163,8 @@ impl Value {
         Balanced::new(lower, upper, gap).map_err(|e| self.refused(e))
     }
 
-    /// Parses `0.01,0.3,0.8,0.001`. The loss probabilities of the bad and of the good state are 1 and
-    /// 0 if they are missing, as in netem(8).
+    /// Parses `0.01,0.3,0.8,0.001`. The loss probabilities of the bad and of the good state are 1
+    /// and 0 if they are missing, as in netem(8).
     pub(super) fn gilbert(&self) -> Result<GilbertElliott, SettingsError> {
         let parts = self.text.split(',').map(|part| self.probability(part));
         let parts = parts.collect::<Result<Vec<_>, _>>()?;

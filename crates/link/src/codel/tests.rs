@@ -1,6 +1,7 @@
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
+use units::Rate;
 
 use super::*;
 use crate::{Discipline, Link, LinkConfig, Outcome, Verdict};

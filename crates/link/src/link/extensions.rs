@@ -1,7 +1,7 @@
 //! Optional features of a link: disciplines that drop early, queues with deferred verdicts, cells,
 //! and delays that change.
 
-use units::{Duration, Instant};
+use units::Instant;
 
 use super::Link;
 use crate::atm::{Framing, Port};
@@ -13,8 +13,10 @@ use crate::decision::{Decision, DecisionKind, DeferringQueue};
 use crate::deferred::{Deferred, QueuedVerdict, VerdictKind};
 use crate::loss::LossModel;
 use crate::packet::{Chance, DropReason, InFlight, Offered, Outcome};
-use crate::path::Path;
+use crate::path::{Extra, Path};
 use crate::red::{EarlyDecision, RedState};
+use crate::token_bucket::BucketState;
+use crate::transmitter::Transmitter;
 
 /// The state of a link's optional features.
 #[derive(Debug)]
@@ -24,9 +26,13 @@ pub(super) struct Extensions<P> {
     pub(super) loss: Option<Box<dyn CustomLoss>>,
     /// The queue with deferred verdicts. If there is one, `queue` of the link is not used.
     pub(super) deferred: Option<Deferred<P>>,
+    /// The policer in front of the buffer.
+    policer: Option<BucketState>,
+    /// The line, if it has a shaper or a trace. Then `line` of the link is not used.
+    transmitter: Option<Transmitter>,
     pub(super) framing: Framing,
     pub(super) cut_through: bool,
-    /// The path; `None` if it keeps packets in order.
+    /// The path; `None` if its delay is constant.
     pub(super) path: Option<Path>,
 }
 
@@ -44,18 +50,20 @@ impl<P> Extensions<P> {
         let early = match &config.discipline {
             // CoDel decides when packets leave.
             Discipline::DropTail | Discipline::CoDel(_) => Early::Nothing,
-            Discipline::Red(red) => Early::Red(RedState::new(*red, config.rate)),
+            Discipline::Red(red) => Early::Red(RedState::new(*red, config.mean_rate())),
             Discipline::Balanced(balanced) => {
                 Early::Balanced(BalancedState::new(*balanced, config.buffer.capacity()))
             }
             Discipline::Custom(factory) => Early::Custom(factory.make()),
         };
         let queue: Option<Box<dyn DeferringQueue>> =
-            match (config.rate, config.port, &config.discipline) {
-                (Some(rate), Some(port), _) => Some(Box::new(Port::new(port, rate))),
-                (Some(rate), None, Discipline::CoDel(codel)) => {
+            match (Transmitter::new(config), config.port, &config.discipline) {
+                (_, Some(port), _) => {
+                    config.rate.map(|rate| Box::new(Port::new(port, rate)) as Box<_>)
+                }
+                (Some(transmitter), None, Discipline::CoDel(codel)) => {
                     let line = CoDelLine {
-                        rate,
+                        transmitter,
                         framing: config.framing,
                         buffer: config.buffer,
                         counts_in_service: config.counts_in_service,
@@ -69,9 +77,21 @@ impl<P> Extensions<P> {
             _ => None,
         };
         let deferred = queue.map(Deferred::new);
-        let path = Path::new(config.delay, &config.delay_changes, config.reorder);
+        let path = Path::new(config);
         let (framing, cut_through) = (config.framing, config.cut_through);
-        (!config.is_fifo()).then_some(Self { early, loss, deferred, framing, cut_through, path })
+        let changes_rate = config.rate_trace.is_some() || config.shape.is_some();
+        let transmitter = Transmitter::new(config).filter(|_| changes_rate && deferred.is_none());
+        let policer = config.police.map(BucketState::new);
+        (!config.is_fifo()).then_some(Self {
+            early,
+            loss,
+            deferred,
+            policer,
+            transmitter,
+            framing,
+            cut_through,
+            path,
+        })
     }
 
     #[inline(never)]
@@ -97,15 +117,20 @@ impl<P> Link<P> {
         self.advance_to(now);
         let now = self.now;
         self.offered.count(packet.bytes);
+        if !self.conforms(now, packet.bytes) {
+            if self.loss_point == LossPoint::Line {
+                self.loss.skip(packet);
+            }
+            return (self.refuse(packet, DropReason::Early), Instant::NEVER);
+        }
         if let Some(room) = self.deferred().map(|deferred| deferred.queue.has_room(packet.bytes)) {
             return match self.admit(packet, room, |link| link.loses_extended(now, packet, &draw)) {
                 Ok(lost) => {
                     if let Some(deferred) = self.deferred() {
                         deferred.queue.offer(now, packet, lost);
                     }
-                    let reorder_delay =
-                        if lost { Duration::ZERO } else { self.reorder_delay(draw) };
-                    (Outcome::Pending, Instant::ZERO + reorder_delay)
+                    let extra = if lost { Extra::default() } else { self.extra_delay(draw) };
+                    (Outcome::Pending, extra.as_instant())
                 }
                 Err(why) => (Outcome::Dropped(why), Instant::NEVER),
             };
@@ -117,25 +142,41 @@ impl<P> Link<P> {
             return (admission, Instant::NEVER);
         };
         let line_bytes = extensions.framing.line_bytes(packet.bytes);
-        let departure = self.transmit(now, packet.bytes, line_bytes, lost);
+        let transmitter =
+            self.extensions.as_deref_mut().and_then(|extensions| extensions.transmitter.as_mut());
+        let departure = match transmitter {
+            Some(transmitter) => {
+                let departure = transmitter.send(now, now, line_bytes);
+                self.enqueue(now, departure, packet.bytes, lost)
+            }
+            None => self.transmit(now, packet.bytes, line_bytes, lost),
+        };
         if lost {
             return (Outcome::Dropped(DropReason::Loss), Instant::NEVER);
         }
-        let delivery = self.delivery_time(departure, packet.bytes) + self.reorder_delay(draw);
+        let extra = self.extra_delay(draw);
+        let delivery = self.delivery_time(departure, packet.bytes, extra);
         match admission {
             Outcome::Accepted if self.has_path() => (Outcome::Pending, delivery),
             _ => (admission, delivery),
         }
     }
 
+    /// Returns false if a policer drops the packet.
+    fn conforms(&mut self, now: Instant, bytes: u32) -> bool {
+        let policer =
+            self.extensions.as_deref_mut().and_then(|extensions| extensions.policer.as_mut());
+        policer.is_none_or(|policer| policer.conforms(now, bytes))
+    }
+
     fn has_path(&self) -> bool {
         self.extensions.as_ref().is_some_and(|extensions| extensions.path.is_some())
     }
 
-    /// The packet's additional delay from [`Reorder`](crate::Reorder).
-    fn reorder_delay(&self, draw: impl Fn(Chance) -> u64) -> Duration {
+    /// The random parts of the packet's delay.
+    fn extra_delay(&self, draw: impl Fn(Chance) -> u64) -> Extra {
         let path = self.extensions.as_deref().and_then(|extensions| extensions.path.as_ref());
-        path.map_or(Duration::ZERO, |path| path.reorder_delay(|| draw(Chance::Reorder)))
+        path.map_or(Extra::default(), |path| path.draw(draw))
     }
 
     /// Moves the newest packet to its position in order of delivery, if the path may reorder
@@ -166,9 +207,12 @@ impl<P> Link<P> {
     }
 
     /// The time at which the link delivers a packet that leaves the line at `departure`.
-    fn delivery_time(&self, departure: Instant, bytes: u32) -> Instant {
-        let path = self.extensions.as_deref().and_then(|extensions| extensions.path.as_ref());
-        let delivery = departure + path.map_or(self.delay, |path| path.delay(departure));
+    fn delivery_time(&mut self, departure: Instant, bytes: u32, extra: Extra) -> Instant {
+        let path = self.extensions.as_deref_mut().and_then(|extensions| extensions.path.as_mut());
+        let delivery = match path {
+            Some(path) => path.delivery(departure, extra),
+            None => departure + self.delay,
+        };
         if !self.extensions.as_ref().is_some_and(|extensions| extensions.cut_through) {
             return delivery;
         }
@@ -181,11 +225,11 @@ impl<P> Link<P> {
     /// Applies the decisions of a queue with deferred verdicts up to now.
     pub(super) fn apply_verdicts(&mut self) {
         while let Some((decision, packet)) = self.poll_decision() {
-            let InFlight { delivery: reorder_delay, bytes, content } = packet;
+            let InFlight { delivery: extra, bytes, content } = packet;
             let kind = match decision.kind {
                 DecisionKind::Leaves(departure) | DecisionKind::LeavesMarked(departure) => {
-                    let delivery =
-                        self.delivery_time(departure, bytes) + reorder_delay.since(Instant::ZERO);
+                    let extra = Extra::from_instant(extra);
+                    let delivery = self.delivery_time(departure, bytes, extra);
                     self.in_flight.push_back(InFlight { delivery, bytes, content });
                     let behind = self.restore_order();
                     let Some(deferred) = self.deferred() else { return };

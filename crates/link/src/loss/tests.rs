@@ -163,31 +163,31 @@ fn pattern_probability(model: [f64; 4], pattern: [bool; 3]) -> f64 {
 /// only every sixtieth is counted: the correlation of the states falls by 1 − p − r a packet.
 #[test]
 fn gilbert_elliott_has_the_patterns_of_the_chain() {
-    for model in
+    for chances in
         [[0.1, 0.3, 0.7, 0.05], [0.2, 0.2, 1.0, 0.0], [0.5, 0.05, 0.3, 0.6], [0.9, 0.8, 0.5, 0.01]]
     {
-        let [good_to_bad, bad_to_good, bad_loss, good_loss] = model.map(p);
+        let [good_to_bad, bad_to_good, bad_loss, good_loss] = chances.map(p);
         let law = GilbertElliott { good_to_bad, bad_to_good, bad_loss, good_loss };
         let (mut random, apart) = (SplitMix(3), 60);
-        let mut loss = Loss::new(LossModel::GilbertElliott(law));
+        let mut model = Loss::new(LossModel::GilbertElliott(law));
         let mut counts = [0u32; 8];
         for _ in 0..PACKETS {
-            let lost = [(); 3].map(|()| loss.loses(packet(1500), || random.next()));
+            let lost = [(); 3].map(|()| model.loses(packet(1500), || random.next()));
             counts[lost.iter().fold(0, |index, &lost| 2 * index + usize::from(lost))] += 1;
             for _ in 3..apart {
-                loss.loses(packet(1500), || random.next());
+                model.loses(packet(1500), || random.next());
             }
         }
         let cells = (0..8).map(|index: usize| {
             let pattern = [4, 2, 1].map(|bit| index & bit != 0);
-            (f64::from(counts[index]), f64::from(PACKETS) * pattern_probability(model, pattern))
+            (f64::from(counts[index]), f64::from(PACKETS) * pattern_probability(chances, pattern))
         });
         let chi: f64 = cells
             .filter(|(_, expected)| *expected > 0.0)
             .map(|(count, expected)| (count - expected).powi(2) / expected)
             .sum();
         // χ² with 7 degrees of freedom exceeds 30 with probability 1e-4; the seed is fixed.
-        assert!(chi < 30.0, "χ² = {chi} for {model:?}: {counts:?}");
+        assert!(chi < 30.0, "χ² = {chi} for {chances:?}: {counts:?}");
     }
 }
 
@@ -254,6 +254,28 @@ fn a_mask_of_packets_counts_acknowledgments() {
     loss.skip(control);
     assert!(loss.loses(control, no_chance));
     assert!((0..100).all(|_| !loss.loses(control, no_chance)));
+}
+
+#[test]
+fn a_trace_begins_again_at_its_end() {
+    for data_only in [false, true] {
+        let trace = LossTrace::new(vec![true, false, true], data_only);
+        let mut model = Loss::new(LossModel::Trace(trace));
+        let control = Offered { bytes: 40, ..Offered::default() };
+        let mut drops = |packet: Offered| model.loses(packet, no_chance);
+        if data_only {
+            assert!(!drops(control));
+        }
+        let lost: Vec<bool> = (0..7).map(|_| drops(packet(1500))).collect();
+        assert_eq!(lost, [true, false, true, true, false, true, true]);
+        assert!(!drops(control));
+        // An acknowledgment has used up an entry only of a trace of all packets.
+        assert_eq!(drops(packet(1500)), !data_only);
+        model.skip(packet(1500));
+        assert_eq!(model.loses(packet(1500), no_chance), data_only);
+    }
+    let empty = LossModel::Trace(LossTrace::new(Vec::new(), false));
+    assert!(!Loss::new(empty).loses(packet(1500), no_chance));
 }
 
 #[test]

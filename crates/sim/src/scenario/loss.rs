@@ -1,6 +1,6 @@
 //! Losses of a link, as written.
 
-use ::link::{Burst, GilbertElliott, Linear, LossModel, Probability};
+use ::link::{Burst, GilbertElliott, Linear, LossModel, LossTrace, Probability, parse_mask};
 use schemars::JsonSchema;
 use serde::de::Deserializer;
 use serde::{Deserialize, Serialize};
@@ -77,12 +77,17 @@ kinds! {
     /// An explicit list of the packets that are lost.
     "mask" => Mask(MaskLoss) {
         /// One digit per data packet in order of arrival, separated by commas: `"1,0,0,1"` drops
-        /// the 1st and the 4th.
+        /// the 1st and the 4th. In a scenario's file, `file` may name a text file instead.
         drops: String,
         /// The entries of `drops` stand for all packets, acknowledgments and SYNs included.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("default" = false))]
         all_packets: Option<bool>,
+        /// Begin again with the first entry after the last one. Otherwise no packet after the last
+        /// entry is lost.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("default" = false))]
+        repeat: Option<bool>,
     }
 }
 
@@ -114,6 +119,9 @@ impl Loss {
             Self::Mask(loss) => {
                 let drops = mask(&loss.drops, path)?;
                 let all = loss.all_packets.unwrap_or(false);
+                if loss.repeat.unwrap_or(false) {
+                    return Ok(LossModel::Trace(LossTrace::new(drops, !all)));
+                }
                 Ok(if all { LossModel::PacketMask(drops) } else { LossModel::Mask(drops) })
             }
         }
@@ -122,6 +130,9 @@ impl Loss {
 
 /// The entries of `drops`, `true` for lost.
 fn mask(drops: &str, path: &KeyPath) -> Result<Vec<bool>, ScenarioError> {
+    if drops.contains('\n') {
+        return parse_mask(drops).map_err(|e| path.key("drops").error(&e.to_string()));
+    }
     let entry = |(index, text): (usize, &str)| match text.trim() {
         "0" => Ok(false),
         "1" => Ok(true),

@@ -7,8 +7,8 @@ use super::super::{Chance, DropReason, Link, LinkConfig, LossPoint, Offered, Out
 use super::at;
 use crate::atm::Framing;
 use crate::{
-    Balanced, Buffer, Burst, Discipline, GilbertElliott, Linear, LossModel, Measure, Probability,
-    Red,
+    Balanced, Buffer, Burst, Discipline, GilbertElliott, Linear, LossModel, LossTrace, Measure,
+    Probability, Red,
 };
 
 /// The history of the n-th packet offered.
@@ -75,7 +75,7 @@ pub(super) fn drive(
         let outcome = link.offer(at(now), packet, seen.len(), |chance| match chance {
             Chance::Loss => step.draw,
             Chance::Early => step.draw.rotate_left(32),
-            Chance::Reorder => panic!("no packet is reordered here"),
+            Chance::Reorder | Chance::Jitter => panic!("no packet is reordered here"),
         });
         let sent = match outcome {
             Outcome::Accepted | Outcome::Marked => true,
@@ -159,6 +159,8 @@ fn any_loss() -> impl Strategy<Value = LossModel> {
             })
         }),
         prop::collection::vec(any::<bool>(), 0..30).prop_map(LossModel::Mask),
+        (prop::collection::vec(any::<bool>(), 0..30), any::<bool>())
+            .prop_map(|(drops, data_only)| LossModel::Trace(LossTrace::new(drops, data_only))),
     ]
 }
 

@@ -1,0 +1,59 @@
+//! The times at which packets leave a line: at a constant rate, by a trace, or by a token bucket in
+//! front of either.
+
+use units::{Instant, Serializer};
+
+use crate::config::LinkConfig;
+use crate::rate_trace::TraceLine;
+use crate::token_bucket::BucketState;
+
+/// A line that is not infinitely fast. Packets leave in the order of the calls.
+#[derive(Debug)]
+pub(crate) struct Transmitter {
+    shaper: Option<BucketState>,
+    medium: Medium,
+}
+
+#[derive(Debug)]
+enum Medium {
+    /// Infinitely fast behind a shaper. The time is that of the last packet.
+    Instant(Instant),
+    Constant(Serializer),
+    Trace(TraceLine),
+}
+
+impl Transmitter {
+    /// The line of a link; `None` if it is infinitely fast.
+    pub(crate) fn new(config: &LinkConfig) -> Option<Self> {
+        let medium = match (&config.rate_trace, config.rate) {
+            (Some(trace), _) => Medium::Trace(TraceLine::new(trace)),
+            (None, Some(rate)) => Medium::Constant(Serializer::new(rate)),
+            (None, None) => Medium::Instant(Instant::ZERO),
+        };
+        config.has_rate().then(|| Self { shaper: config.shape.map(BucketState::new), medium })
+    }
+
+    /// Sends a packet of `bytes`, which the line can take at `now` and which has waited since
+    /// `since`. Returns the time at which its last bit leaves.
+    pub(crate) fn send(&mut self, now: Instant, since: Instant, bytes: u32) -> Instant {
+        let start = match &mut self.shaper {
+            None => now,
+            Some(shaper) => {
+                let free_at = match &self.medium {
+                    Medium::Instant(last) => *last,
+                    Medium::Constant(line) => line.free_at(),
+                    Medium::Trace(line) => line.free_at(),
+                };
+                shaper.release(now.max(free_at), bytes)
+            }
+        };
+        match &mut self.medium {
+            Medium::Instant(last) => {
+                *last = start;
+                start
+            }
+            Medium::Constant(line) => line.send(start, bytes),
+            Medium::Trace(line) => line.send(start, since, bytes),
+        }
+    }
+}
