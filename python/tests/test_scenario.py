@@ -78,7 +78,7 @@ def test_every_example_runs_as_far_as_the_first_event() -> None:
 def test_every_field_is_documented() -> None:
     classes = [getattr(scenario, name) for name in scenario.__all__]
     classes = [cls for cls in classes if dataclasses.is_dataclass(cls)]
-    assert len(classes) == 31
+    assert len(classes) == 32
     for cls in classes:
         assert cls.__doc__
         for key in codec.keys_of(cls).values():
@@ -277,6 +277,7 @@ def test_every_law_of_a_link_can_be_simulated() -> None:
         "table": {"rate": None, "rate_trace": {"text": "0s 5mbit\n1s 0\n1.2s repeat\n"}},
         "policer": {"police": {"rate": "1Mb/s", "burst": "15kB"}},
         "shaper": {"shape": {"rate": "1Mb/s", "burst": "15kB"}},
+        "fq_codel": {"buffer": {"packets": 50, "fq_codel": {"target": "2ms", "interval": "20ms"}}},
     }
     rows = {}
     for name, keys in laws.items():

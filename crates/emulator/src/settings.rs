@@ -96,6 +96,7 @@ struct Options {
     queue: Option<String>,
     red: Option<String>,
     codel: Option<String>,
+    fq_codel: Option<String>,
     balanced: Option<String>,
     loss: Option<String>,
     loss_per_byte: Option<String>,
@@ -213,6 +214,7 @@ impl Options {
             "queue" => &self.queue,
             "red" => &self.red,
             "codel" => &self.codel,
+            "fq-codel" => &self.fq_codel,
             "balanced" => &self.balanced,
             "loss" => &self.loss,
             "loss-per-byte" => &self.loss_per_byte,
@@ -237,7 +239,7 @@ impl Options {
     }
 }
 
-const DISCIPLINES: [&str; 3] = ["red", "codel", "balanced"];
+const DISCIPLINES: [&str; 4] = ["red", "codel", "fq-codel", "balanced"];
 
 const RATES: [&str; 2] = ["rate", "rate-trace"];
 
@@ -382,6 +384,7 @@ impl Direction<'_> {
         match kind {
             "red" => value.red().map(Discipline::Red),
             "codel" => value.codel().map(Discipline::CoDel),
+            "fq-codel" => value.fq_codel().map(Discipline::FqCoDel),
             _ => {
                 let balanced = value.balanced()?;
                 if buffer == Buffer::Unlimited {

@@ -7,6 +7,7 @@ use crate::balanced::Balanced;
 use crate::buffer::Buffer;
 use crate::codel::CoDel;
 use crate::custom::{CustomDiscipline, Factory};
+use crate::fq_codel::FqCoDel;
 use crate::jitter::Jitter;
 use crate::loss::LossModel;
 use crate::packet::DropReason;
@@ -92,6 +93,7 @@ impl LinkConfig {
             (DropReason::Early, Discipline::DropTail | Discipline::Red(_)) => "early drop by RED",
             (DropReason::Early, Discipline::Balanced(_)) => "balanced packet discard",
             (DropReason::Early, Discipline::CoDel(_)) => "early drop by CoDel",
+            (DropReason::Early, Discipline::FqCoDel(_)) => "early drop by FQ-CoDel",
             (DropReason::Early, Discipline::Custom(_)) => "early drop by a custom discipline",
             (DropReason::Loss, _) => match self.loss {
                 LossModel::Mask(_) | LossModel::PacketMask(_) | LossModel::Trace(_) => "loss mask",
@@ -156,6 +158,8 @@ pub enum Discipline {
     /// Controlled delay: decides when packets leave. It needs a rate, without which no packet
     /// waits.
     CoDel(CoDel),
+    /// CoDel for each flow, and deficit round-robin among the flows. It needs a rate.
+    FqCoDel(FqCoDel),
     /// A discipline that the driver implements. It decides when packets arrive.
     Custom(Factory<dyn CustomDiscipline>),
 }

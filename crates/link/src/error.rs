@@ -53,6 +53,12 @@ pub enum ConfigError {
         /// The interval.
         interval: Duration,
     },
+    /// A number of queues of FQ-CoDel that is zero or too large.
+    #[error("FQ-CoDel with {0} queues is impossible: there must be 1 to 65536")]
+    FqFlows(u32),
+    /// A quantum of FQ-CoDel of zero bytes.
+    #[error("FQ-CoDel with a quantum of 0 bytes is impossible: it must be above zero")]
+    FqQuantum,
     /// Delay changes that are not in order of time.
     #[error(
         "a change of delay at {at} after one at {before} is impossible: each must be later than the one before it"

@@ -3,7 +3,7 @@
 //! | decision | type |
 //! | --- | --- |
 //! | is there room for the packet? | [`Buffer`]: unlimited, bytes, packets, or chunks of bytes |
-//! | is it dropped or marked? | [`Discipline`]: drop-tail, [`Red`], [`CoDel`] or [`Balanced`] |
+//! | is it dropped or marked? | [`Red`], [`CoDel`], [`FqCoDel`] or [`Balanced`] |
 //! | does it travel in cells? | [`atm`]: AAL5, and a switch's output port that discards cells |
 //! | does it exceed a rate and a burst? | [`TokenBucket`]: a policer drops it, a shaper delays it |
 //! | when does it leave and arrive? | [`Link`], over [`units::Serializer`] or [`RateTrace`] |
@@ -49,6 +49,7 @@ mod custom;
 mod decision;
 mod deferred;
 mod error;
+mod fq_codel;
 mod jitter;
 mod link;
 mod loss;
@@ -60,6 +61,7 @@ mod quantiles;
 mod queue;
 mod rate_trace;
 mod red;
+mod scheduled;
 mod statistics;
 mod text;
 mod token_bucket;
@@ -73,6 +75,7 @@ pub use config::{Discipline, LinkConfig, LossPoint};
 pub use custom::{Admission, CustomDiscipline, CustomLoss, Factory, LossFacts, QueueFacts};
 pub use deferred::Verdict;
 pub use error::ConfigError;
+pub use fq_codel::FqCoDel;
 pub use jitter::Jitter;
 pub use link::{Link, Reading, reserved};
 pub use loss::{Burst, GilbertElliott, Linear, LossModel, LossTrace};

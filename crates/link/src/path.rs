@@ -6,7 +6,6 @@
 
 use units::{Duration, Instant};
 
-use crate::config::LinkConfig;
 use crate::error::ConfigError;
 use crate::jitter::Jitter;
 use crate::packet::Chance;
@@ -89,15 +88,19 @@ impl Extra {
 
 impl Path {
     /// The path of a link; `None` if its delay is constant.
-    pub(crate) fn new(config: &LinkConfig) -> Option<Self> {
-        let (changes, jitter) = (&config.delay_changes, &config.jitter);
-        let constant = changes.is_empty() && config.reorder.is_none() && jitter.is_none();
+    pub(crate) fn new(
+        delay: Duration,
+        changes: &DelayChanges,
+        jitter: Option<&Jitter>,
+        reorder: Option<Reorder>,
+    ) -> Option<Self> {
+        let constant = changes.is_empty() && reorder.is_none() && jitter.is_none();
         (!constant).then(|| Self {
-            delay: config.delay,
+            delay,
             changes: changes.clone(),
-            jitter: jitter.clone(),
+            jitter: jitter.cloned(),
             floor: Instant::ZERO,
-            reorder: config.reorder,
+            reorder,
             behind_newest: 0,
         })
     }

@@ -1,11 +1,10 @@
 //! The times at which packets leave a line: at a constant rate, by a trace, or by a token bucket in
 //! front of either.
 
-use units::{Instant, Serializer};
+use units::{Instant, Rate, Serializer};
 
-use crate::config::LinkConfig;
-use crate::rate_trace::TraceLine;
-use crate::token_bucket::BucketState;
+use crate::rate_trace::{RateTrace, TraceLine};
+use crate::token_bucket::{BucketState, TokenBucket};
 
 /// A line that is not infinitely fast. Packets leave in the order of the calls.
 #[derive(Debug)]
@@ -23,14 +22,19 @@ enum Medium {
 }
 
 impl Transmitter {
-    /// The line of a link; `None` if it is infinitely fast.
-    pub(crate) fn new(config: &LinkConfig) -> Option<Self> {
-        let medium = match (&config.rate_trace, config.rate) {
+    /// The line of a link; `None` if it is infinitely fast. A trace takes precedence over a rate.
+    pub(crate) fn new(
+        rate: Option<Rate>,
+        trace: Option<&RateTrace>,
+        shape: Option<TokenBucket>,
+    ) -> Option<Self> {
+        let medium = match (trace, rate) {
             (Some(trace), _) => Medium::Trace(TraceLine::new(trace)),
             (None, Some(rate)) => Medium::Constant(Serializer::new(rate)),
+            (None, None) if shape.is_none() => return None,
             (None, None) => Medium::Instant(Instant::ZERO),
         };
-        config.has_rate().then(|| Self { shaper: config.shape.map(BucketState::new), medium })
+        Some(Self { shaper: shape.map(BucketState::new), medium })
     }
 
     /// Sends a packet of `bytes`, which the line can take at `now` and which has waited since

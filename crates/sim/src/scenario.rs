@@ -27,7 +27,7 @@ mod workload;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::discard::{Balanced, Circuit, CoDel, Discard, Policy};
+pub use self::discard::{Balanced, Circuit, CoDel, Discard, FqCoDel, Policy};
 pub use self::error::ScenarioError;
 pub use self::jitter::{Jitter, NormalJitter, ParetoJitter, SampledJitter, UniformJitter};
 pub(crate) use self::keys::KeyPath;

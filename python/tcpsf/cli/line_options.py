@@ -73,6 +73,13 @@ LINE_OPTIONS = {
             "dropping them."
         ),
     ),
+    "fq-codel": (
+        "TARGET,TIME[,N]",
+        (
+            "A queue with controlled delay for each flow (RFC 8290), e.g. 5ms,100ms. N is the number "
+            "of queues.  [default: 1024]"
+        ),
+    ),
     "balanced": (
         "LT,UT,GAP",
         (
@@ -156,6 +163,14 @@ _SEVERAL_PARTS: dict[str, QueueLimit | Mask | Parts | FileName | JitterLaw] = {
         example="`30kB,90kB,0.1` or `5packets,15packets`",
     ),
     "codel": Parts("TARGET,TIME", read_seconds, read_seconds, example="`5ms,100ms`"),
+    "fq-codel": Parts(
+        "TARGET,TIME[,N]",
+        read_seconds,
+        read_seconds,
+        read_integer,
+        optional=1,
+        example="`5ms,100ms` or `5ms,100ms,1024`",
+    ),
     "balanced": Parts(
         "LT,UT,GAP", read_probability, read_probability, read_integer, example="`0.4,0.9,25`"
     ),

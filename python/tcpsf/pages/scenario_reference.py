@@ -79,6 +79,7 @@ TABLES: tuple[tuple[str, str, type], ...] = (
     ("Red", "`red = { … }` of a buffer", s.Red),
     ("Balanced", "`balanced = { … }` of a buffer", s.Balanced),
     ("CoDel", "`codel = { … }` of a buffer", s.CoDel),
+    ("FqCoDel", "`fq_codel = { … }` of a buffer", s.FqCoDel),
     ("Discard", "`discard = { … }` of a buffer with `cells`", s.Discard),
     ("PacketLoss", '`loss = { kind = "packet", … }`', s.PacketLoss),
     ("ByteLoss", '`loss = { kind = "byte", … }`', s.ByteLoss),

@@ -424,6 +424,10 @@ class Buffer(ScenarioPart):
             absent="drop-tail",
         ),
     ] = None
+    fq_codel: Annotated[
+        FqCoDel | None,
+        Doc("A queue with controlled delay for each flow, instead of `red`.", absent="drop-tail"),
+    ] = None
     discard: Annotated[
         Discard | None, Doc("With `cells`: the discard policy.", absent='`{ policy = "plain" }`')
     ] = None
@@ -511,6 +515,26 @@ class CoDel(ScenarioPart):
         Duration, Doc("Time for which the delay may exceed `target` before the first drop.")
     ] = "100ms"
     ecn: Annotated[bool, Doc("Mark ECN-capable packets instead of dropping them.")] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FqCoDel(ScenarioPart):
+    """Flow queueing with controlled delay (RFC 8290): a queue for each flow, with CoDel.
+
+    Flows are divided among `flows` queues by a hash. The queues take turns by deficit round-robin,
+    and queues of new flows come first. If the buffer is full, the first packet of the queue with
+    the most bytes is dropped.
+    """
+
+    target: Annotated[Duration, Doc("Acceptable queueing delay of a queue; below `interval`.")] = (
+        "5ms"
+    )
+    interval: Annotated[
+        Duration, Doc("Time for which the delay may exceed `target` before the first drop.")
+    ] = "100ms"
+    ecn: Annotated[bool, Doc("Mark ECN-capable packets instead of dropping them.")] = True
+    flows: Annotated[int, Doc("Number of queues, 1 to 65536.")] = 1024
+    quantum: Annotated[Size, Doc("Bytes that a queue may send in a turn.")] = "1514B"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -1,6 +1,6 @@
 use link::{
-    Balanced, Burst, CoDel, DropReason, GilbertElliott, Jitter, LossModel, LossTrace, RateTrace,
-    TokenBucket,
+    Balanced, Burst, CoDel, DropReason, FqCoDel, GilbertElliott, Jitter, LossModel, LossTrace,
+    RateTrace, TokenBucket,
 };
 use proptest::prelude::*;
 use units::Rate;
@@ -290,7 +290,9 @@ fn anything() -> impl Strategy<Value = LineConfig> {
     ];
     let chances = (0.0..0.6, 0.0..0.6, 0.0..0.6);
     let codel = CoDel::new(Duration::from_micros(200), Duration::from_micros(900)).unwrap();
-    let disciplines = prop_oneof![Just(Discipline::DropTail), Just(Discipline::CoDel(codel))];
+    let fair = Discipline::FqCoDel(FqCoDel::new(codel, 4).unwrap());
+    let disciplines =
+        prop_oneof![Just(Discipline::DropTail), Just(Discipline::CoDel(codel)), Just(fair)];
     let numbers = (1..50_000_000u64, 0..30u64, 1..20u32);
     let jitter = prop::option::of(any::<bool>());
     let bucket = |rate| TokenBucket::new(Rate::from_bits_per_sec(rate).unwrap(), 3000).unwrap();

@@ -1,6 +1,6 @@
 use link::{
-    Balanced, CoDel, GilbertElliott, Jitter, LossTrace, Measure, Probability, RateTrace, Red,
-    Reorder, TokenBucket,
+    Balanced, CoDel, FqCoDel, GilbertElliott, Jitter, LossTrace, Measure, Probability, RateTrace,
+    Red, Reorder, TokenBucket,
 };
 use units::Rate;
 
@@ -68,6 +68,12 @@ fn every_way_to_write_a_queue_and_a_loss_is_read() {
     let ms = Duration::from_millis;
     let codel = Discipline::CoDel(CoDel::new(ms(5), ms(100)).unwrap());
     assert_eq!(rated(r#""codel": "5ms, 100ms""#).link.discipline, codel);
+    let fair = |flows| {
+        let codel = CoDel::new(ms(5), ms(100)).unwrap();
+        Discipline::FqCoDel(FqCoDel::new(codel, flows).unwrap())
+    };
+    assert_eq!(rated(r#""fq-codel": "5ms, 100ms""#).link.discipline, fair(1024));
+    assert_eq!(rated(r#""fq-codel": "5ms,100ms, 8""#).link.discipline, fair(8));
     let half = Probability::new(0.5).unwrap();
     let balanced = Discipline::Balanced(Balanced::new(tenth, half, 25).unwrap());
     let queued = rated(r#""balanced": "10%,0.5, 25", "queue": "100packets""#);
@@ -334,6 +340,18 @@ fn errors_name_the_queue_discipline() {
         (
             r#"{"both": {"rate": "1mbit", "codel": "5ms"}}"#,
             "`--codel 5ms`: it is not a target and an interval, such as `5ms,100ms`",
+        ),
+        (
+            r#"{"both": {"rate": "1mbit", "fq-codel": "5ms,100ms,0"}}"#,
+            "`--fq-codel 5ms,100ms,0`: FQ-CoDel with 0 queues is impossible: there must be 1 to 65536",
+        ),
+        (
+            r#"{"both": {"rate": "1mbit", "fq-codel": "5ms,100ms,"}}"#,
+            "`--fq-codel 5ms,100ms,`: `` is not a number of queues",
+        ),
+        (
+            r#"{"both": {"rate": "1mbit", "fq-codel": "5ms"}}"#,
+            "`--fq-codel 5ms`: it is not a target and an interval, such as `5ms,100ms`",
         ),
         (
             r#"{"both": {"codel": "5ms,100ms"}}"#,

@@ -3,8 +3,8 @@
 mod files;
 
 use link::{
-    Balanced, Buffer, CoDel, ConfigError, GilbertElliott, LossModel, Measure, Probability, Red,
-    Reorder, TokenBucket,
+    Balanced, Buffer, CoDel, ConfigError, FqCoDel, GilbertElliott, LossModel, Measure, Probability,
+    Red, Reorder, TokenBucket,
 };
 use units::{Duration, Rate, parse_bytes};
 
@@ -34,6 +34,7 @@ impl Value {
             "queue" => "`150kB`, `100packets`, or in chunks as `150kB/256B`",
             "red" => "`30kB,90kB,0.1` or `5packets,15packets`",
             "codel" => "`5ms,100ms`",
+            "fq-codel" => "`5ms,100ms` or `5ms,100ms,1024`",
             "balanced" => "`0.4,0.9,25`",
             "loss" | "loss-per-byte" | "duplicate" | "corrupt" => "`0.01` or `1%`",
             "loss-linear" => "`0.01@1500B`",
@@ -145,7 +146,28 @@ impl Value {
 
     /// Parses `5ms,100ms`. ECN-capable packets are marked.
     pub(super) fn codel(&self) -> Result<CoDel, SettingsError> {
-        let (target, interval) = self.pair(',', "a target and an interval, such as `5ms,100ms`")?;
+        self.codel_times(&self.text)
+    }
+
+    /// Parses `5ms,100ms` or `5ms,100ms,1024`, the last of which is the number of queues.
+    pub(super) fn fq_codel(&self) -> Result<FqCoDel, SettingsError> {
+        let commas: Vec<usize> = self.text.match_indices(',').map(|(at, _)| at).collect();
+        let (times, flows) = match commas.get(1) {
+            Some(&second) => (&self.text[..second], self.text[second + 1..].trim()),
+            None => (self.text.as_str(), ""),
+        };
+        let flows = match flows {
+            "" if commas.len() < 2 => FqCoDel::FLOWS,
+            _ => flows
+                .parse()
+                .map_err(|_| self.error(&format!("`{flows}` is not a number of queues")))?,
+        };
+        FqCoDel::new(self.codel_times(times)?, flows).map_err(|e| self.refused(e))
+    }
+
+    fn codel_times(&self, text: &str) -> Result<CoDel, SettingsError> {
+        let wanted = "it is not a target and an interval, such as `5ms,100ms`";
+        let (target, interval) = text.split_once(',').ok_or_else(|| self.error(wanted))?;
         let time = |text: &str| self.time(text, MAX_DELAY);
         CoDel::new(time(target)?, time(interval)?).map_err(|e| self.refused(e))
     }

@@ -6,15 +6,17 @@ use units::Instant;
 use super::Link;
 use crate::atm::{Framing, Port};
 use crate::balanced::BalancedState;
-use crate::codel::{CoDelLine, CoDelQueue};
+use crate::codel::SingleQueue;
 use crate::config::{Discipline, LinkConfig, LossPoint};
 use crate::custom::{Admission, CustomDiscipline, CustomLoss, LossFacts, QueueFacts};
 use crate::decision::{Decision, DecisionKind, DeferringQueue};
 use crate::deferred::{Deferred, QueuedVerdict, VerdictKind};
+use crate::fq_codel::FairQueues;
 use crate::loss::LossModel;
 use crate::packet::{Chance, DropReason, InFlight, Offered, Outcome};
 use crate::path::{Extra, Path};
 use crate::red::{EarlyDecision, RedState};
+use crate::scheduled::{ScheduledLine, ScheduledQueue};
 use crate::token_bucket::BucketState;
 use crate::transmitter::Transmitter;
 
@@ -48,39 +50,24 @@ pub(super) enum Early {
 impl<P> Extensions<P> {
     pub(super) fn new(config: &LinkConfig) -> Option<Self> {
         let early = match &config.discipline {
-            // CoDel decides when packets leave.
-            Discipline::DropTail | Discipline::CoDel(_) => Early::Nothing,
+            // CoDel and FQ-CoDel decide when packets leave.
+            Discipline::DropTail | Discipline::CoDel(_) | Discipline::FqCoDel(_) => Early::Nothing,
             Discipline::Red(red) => Early::Red(RedState::new(*red, config.mean_rate())),
             Discipline::Balanced(balanced) => {
                 Early::Balanced(BalancedState::new(*balanced, config.buffer.capacity()))
             }
             Discipline::Custom(factory) => Early::Custom(factory.make()),
         };
-        let queue: Option<Box<dyn DeferringQueue>> =
-            match (Transmitter::new(config), config.port, &config.discipline) {
-                (_, Some(port), _) => {
-                    config.rate.map(|rate| Box::new(Port::new(port, rate)) as Box<_>)
-                }
-                (Some(transmitter), None, Discipline::CoDel(codel)) => {
-                    let line = CoDelLine {
-                        transmitter,
-                        framing: config.framing,
-                        buffer: config.buffer,
-                        counts_in_service: config.counts_in_service,
-                    };
-                    Some(Box::new(CoDelQueue::new(*codel, line)))
-                }
-                _ => None,
-            };
+        let deferred = deferring_queue(config).map(Deferred::new);
         let loss = match &config.loss {
             LossModel::Custom(factory) => Some(factory.make()),
             _ => None,
         };
-        let deferred = queue.map(Deferred::new);
-        let path = Path::new(config);
+        let path =
+            Path::new(config.delay, &config.delay_changes, config.jitter.as_ref(), config.reorder);
         let (framing, cut_through) = (config.framing, config.cut_through);
         let changes_rate = config.rate_trace.is_some() || config.shape.is_some();
-        let transmitter = Transmitter::new(config).filter(|_| changes_rate && deferred.is_none());
+        let transmitter = transmitter(config).filter(|_| changes_rate && deferred.is_none());
         let policer = config.police.map(BucketState::new);
         (!config.is_fifo()).then_some(Self {
             early,
@@ -100,6 +87,34 @@ impl<P> Extensions<P> {
             (Some(delivery), Some(deferred)) => Some(delivery.min(deferred)),
             (delivery, deferred) => delivery.or(deferred),
         }
+    }
+}
+
+/// The line of a link; `None` if it is infinitely fast.
+fn transmitter(config: &LinkConfig) -> Option<Transmitter> {
+    Transmitter::new(config.rate, config.rate_trace.as_ref(), config.shape)
+}
+
+/// The queue of a link that decides after the arrival of packets.
+fn deferring_queue(config: &LinkConfig) -> Option<Box<dyn DeferringQueue>> {
+    if let Some(port) = config.port {
+        return config.rate.map(|rate| Box::new(Port::new(port, rate)) as Box<_>);
+    }
+    let line = |transmitter| ScheduledLine {
+        transmitter,
+        framing: config.framing,
+        buffer: config.buffer,
+        counts_in_service: config.counts_in_service,
+    };
+    let line = transmitter(config).map(line)?;
+    match config.discipline {
+        Discipline::CoDel(codel) => {
+            Some(Box::new(ScheduledQueue::new(SingleQueue::new(codel), line)))
+        }
+        Discipline::FqCoDel(fair) => {
+            Some(Box::new(ScheduledQueue::new(FairQueues::new(fair), line)))
+        }
+        _ => None,
     }
 }
 

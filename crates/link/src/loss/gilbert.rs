@@ -48,7 +48,8 @@ impl GilbertElliottState {
             Some(bad) => bad,
             None => uniform.hits(good_to_bad.among(bad_to_good)),
         };
-        let (probability, change) = if bad { (bad_loss, bad_to_good) } else { (good_loss, good_to_bad) };
+        let (probability, change) =
+            if bad { (bad_loss, bad_to_good) } else { (good_loss, good_to_bad) };
         let lost = uniform.hits(probability);
         self.bad = Some(bad != uniform.hits(change));
         lost

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Instant, Rate};
 
-use super::discard::{Balanced, CoDel, Discard};
+use super::discard::{Balanced, CoDel, Discard, FqCoDel};
 use super::jitter::Jitter;
 use super::keys::at;
 use super::loss::Loss;
@@ -159,6 +159,11 @@ pub struct Buffer {
     /// Absent: drop-tail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub codel: Option<CoDel>,
+    /// A queue with controlled delay for each flow, instead of `red`.
+    ///
+    /// Absent: drop-tail.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fq_codel: Option<FqCoDel>,
     /// With `cells`: the discard policy.
     ///
     /// Absent: `{ policy = "plain" }`.
@@ -250,6 +255,10 @@ impl Link {
             waits("codel")?;
             config.discipline = Discipline::CoDel(codel.model(&here.key("codel"))?);
         }
+        if let Some(fair) = &buffer.fq_codel {
+            waits("fq_codel")?;
+            config.discipline = Discipline::FqCoDel(fair.model(&here.key("fq_codel"))?);
+        }
         Ok(())
     }
 }
@@ -265,6 +274,7 @@ impl Buffer {
             ("red", self.red.is_some()),
             ("balanced", self.balanced.is_some()),
             ("codel", self.codel.is_some()),
+            ("fq_codel", self.fq_codel.is_some()),
         ];
         if let Some((key, _)) = others.iter().find(|(_, given)| *given) {
             let error = path.key(key).error("does not go with `cells`");
@@ -284,6 +294,7 @@ impl Buffer {
             ("red", self.red.is_some()),
             ("balanced", self.balanced.is_some()),
             ("codel", self.codel.is_some()),
+            ("fq_codel", self.fq_codel.is_some()),
         ];
         let mut given = disciplines.iter().filter(|(_, given)| *given);
         if let (Some((first, _)), Some((second, _))) = (given.next(), given.next()) {
