@@ -65,19 +65,22 @@ MEASURED = re.compile(
 )
 """Words in the names of options with a quantity."""
 
-SEVERAL_PARTS = {"queue", "red", "codel", "balanced", "loss-linear", "loss-burst", "loss-mask"} | {
-    "reorder"
-}
-"""Options of a link whose value has several parts."""
-
 BAD_PARTS = {
     "queue": ("x", "0packets", "-3packets", "15kB/x", "15kB/0B", ""),
     "red": ("5kB", "30kB,90", "90kB,30kB", "5packets,30kB", "1kB,2kB,3", "1kB,2kB,0.1,4", ""),
     "codel": ("5ms", "5ms,x", "5,10", "100ms,5ms", "5ms,100h", "1ms,2ms,3ms", ""),
+    "fq-codel": ("5ms", "5ms,x", "100ms,5ms", "5ms,100ms,0", "5ms,100ms,x", "1ms,2ms,3,4", ""),
     "balanced": ("0.4", "0.4,0.9", "0.4,0.9,x", "0.4,0.9,-1", "0.9,0.4,3", "0.4,2,3", ""),
     "loss-linear": ("0.1", "0.1@x", "2@15B", "0.1@0B", "0.1@1B@2B", ""),
     "loss-burst": ("0.1", "0.1,x", "2,3", "0.1,0.5", "0.1,3,4", ""),
+    "loss-gilbert": ("0.1", "0.1,x", "2,0.3", "0.1,0.3,0.5,1,0", "0.1,0.3,", ""),
     "loss-mask": ("2", "1,,0", ",", "x", ""),
+    "rate-trace": ("missing.txt", "/", ""),
+    "police": ("5mbit", "5,15kB", "5mbit,15", "5mbit,1kB", "5mbit,15kB,3", ""),
+    "shape": ("5mbit", "0mbit,15kB", "5mbit,x", "5mbit,0B", "5MB/s,15kB", ""),
+    "loss-file": ("data:", "missing.txt", "data:missing.txt", "", "/"),
+    "jitter": ("5ms", "square:5ms", "pareto:5ms,1", "pareto:5ms,x", "file:", "file:/", ""),
+    "jitter-reorder": ("uniform", "uniform:100h", "normal:", "pareto:5ms,3,4", "file:x", ""),
     "reorder": ("0.01", "2,5ms", "0.01,5", "0.01,100h", "0.1,1ms,3", ""),
 }
 """Values that options with several parts refuse."""
@@ -128,7 +131,7 @@ class TestTypes:
         checked = 0
         for (words, name), option in OPTIONS.items():
             base = re.sub("^(--(up|down)-|--)", "", name)
-            if MEASURED.search(base) and base not in SEVERAL_PARTS | {"full", "sizes"}:
+            if MEASURED.search(base) and base not in BAD_PARTS.keys() | {"full", "sizes"}:
                 checked += 1
                 assert option.metavar in KINDS or option.is_flag, (words, name)
         assert checked > 50
@@ -163,11 +166,13 @@ class TestTypes:
                 error = error_of(tcpsf(*words, f"{name}={value}"))
                 assert error.startswith(f"`{name} {shown}`: "), error
 
-    @pytest.mark.parametrize("name", sorted(SEVERAL_PARTS))
+    @pytest.mark.parametrize("name", sorted(BAD_PARTS))
     def test_bad_values_of_several_parts(self, tcpsf: Command, name: str) -> None:
         rest = ["--rate=1mbit", "--", "true"]
         if name == "balanced":
             rest.insert(0, "--queue=100packets")
+        if name == "rate-trace":
+            rest.remove("--rate=1mbit")
         for value in BAD_PARTS[name]:
             for way in ("", "up-", "down-"):
                 typed = f"--{way}{name}"

@@ -16,7 +16,7 @@ from conftest import REPOSITORY, SMALL
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcpsf import _core, scenario
+from tcpsf import _core, run, scenario
 from tcpsf.errors import ScenarioError
 from tcpsf.scenario import Scenario, codec, explain
 from tcpsf.scenario.model import ScenarioKeys
@@ -78,7 +78,7 @@ def test_every_example_runs_as_far_as_the_first_event() -> None:
 def test_every_field_is_documented() -> None:
     classes = [getattr(scenario, name) for name in scenario.__all__]
     classes = [cls for cls in classes if dataclasses.is_dataclass(cls)]
-    assert len(classes) == 24
+    assert len(classes) == 32
     for cls in classes:
         assert cls.__doc__
         for key in codec.keys_of(cls).values():
@@ -199,3 +199,95 @@ def test_errors_of_the_simulator_are_explained() -> None:
         "`at`: Packet size, headers included, that is lost with `probability`; such as `150kB`"
     )
     assert explain("no.such.key") is None
+
+
+class TestTextFiles:
+    """Tables of a link may name a text file, whose content replaces the name."""
+
+    def load(self, folder: Path, table: str, content: str, **keys: object) -> Any:
+        (folder / "file.txt").write_text(content, encoding="utf-8")
+        data = tomllib.loads(SMALL)
+        link = {key: value for key, value in data["link"][0].items() if key != "rate"}
+        rate = {} if table == "rate_trace" else {"rate": "2Mb/s"}
+        data["link"][0] = {**link, **rate, table: {**keys, "file": "file.txt"}}
+        return Scenario.from_dict(data, base=folder).link[0]
+
+    def test_the_scenario_has_the_content(self, tmp_path: Path) -> None:
+        found = self.load(tmp_path, "loss", "0 1 # one\n0", kind="mask", repeat=True)
+        assert found.loss == scenario.MaskLoss(drops="0 1 # one\n0\n", repeat=True)
+        found = self.load(tmp_path, "jitter", "1ms\n-2ms\n", kind="samples")
+        assert found.jitter == scenario.SampledJitter(delays="1ms\n-2ms\n")
+        found = self.load(tmp_path, "rate_trace", "1\n1\n5\n")
+        assert found.rate_trace == scenario.RateTrace(text="1\n1\n5\n")
+
+    @pytest.mark.parametrize(
+        ("table", "content", "keys", "message"),
+        [
+            (
+                "loss",
+                "0\n2\n",
+                {"kind": "mask"},
+                "link[0].loss.drops: line 2: `2` is neither 0 nor 1",
+            ),
+            (
+                "jitter",
+                "1ms\n5\n",
+                {"kind": "samples"},
+                "link[0].jitter.delays: line 2: `5` is not a delay such as `1.5ms`",
+            ),
+            (
+                "rate_trace",
+                "5\n4\n",
+                {},
+                "link[0].rate_trace.text: line 2: 4 is before 5, and times must not decrease",
+            ),
+            (
+                "rate_trace",
+                "5\n",
+                {"text": "5"},
+                "link[0].rate_trace.file: there is `text` as well",
+            ),
+        ],
+    )
+    def test_errors_name_the_line(
+        self, tmp_path: Path, table: str, content: str, keys: dict[str, object], message: str
+    ) -> None:
+        with pytest.raises(ScenarioError) as caught:
+            self.load(tmp_path, table, content, **keys)
+        assert str(caught.value) == message
+
+    def test_a_missing_file_is_named(self, tmp_path: Path) -> None:
+        data = tomllib.loads(SMALL)
+        data["link"][0]["loss"] = {"kind": "mask", "file": "none.txt"}
+        with pytest.raises(ScenarioError, match=r"cannot read `none\.txt`: no such file"):
+            Scenario.from_dict(data, base=tmp_path)
+
+
+def test_every_law_of_a_link_can_be_simulated() -> None:
+    """Packets and bytes of each link balance, and the law has an effect."""
+    laws: dict[str, dict[str, Any]] = {
+        "none": {},
+        "gilbert": {
+            "loss": {"kind": "gilbert-elliott", "good_to_bad": 0.02, "bad_to_good": 0.3},
+        },
+        "trace of losses": {"loss": {"kind": "mask", "drops": "0\n" * 30 + "1\n", "repeat": True}},
+        "jitter": {"jitter": {"kind": "normal", "deviation": "5ms", "reorder": True}},
+        "pareto": {"jitter": {"kind": "pareto", "mean": "5ms"}},
+        "trace of rates": {"rate": None, "rate_trace": {"text": "1\n3\n"}},
+        "table": {"rate": None, "rate_trace": {"text": "0s 5mbit\n1s 0\n1.2s repeat\n"}},
+        "policer": {"police": {"rate": "1Mb/s", "burst": "15kB"}},
+        "shaper": {"shape": {"rate": "1Mb/s", "burst": "15kB"}},
+        "fq_codel": {"buffer": {"packets": 50, "fq_codel": {"target": "2ms", "interval": "20ms"}}},
+    }
+    rows = {}
+    for name, keys in laws.items():
+        data = tomllib.loads(SMALL)
+        data["duration"] = "20s"
+        merged = {**data["link"][0], **keys}
+        data["link"][0] = {key: value for key, value in merged.items() if value is not None}
+        table = run(Scenario.from_dict(data), seed=1).links
+        rows[name] = table.row(0, named=True)
+    for name, row in rows.items():
+        dropped = sum(row[f"dropped_{why}_packets"] for why in ("buffer", "early", "loss"))
+        assert row["offered_packets"] == row["delivered_packets"] + dropped + row["held_packets"]
+        assert name == "none" or row != rows["none"], name

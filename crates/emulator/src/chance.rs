@@ -22,6 +22,8 @@ pub(crate) enum Question {
     Bit,
     /// Whether the packet takes additional delay.
     Reorder,
+    /// The packet's additional delay.
+    Jitter,
 }
 
 impl From<Chance> for Question {
@@ -30,6 +32,7 @@ impl From<Chance> for Question {
             Chance::Loss => Self::Loss,
             Chance::Early => Self::Early,
             Chance::Reorder => Self::Reorder,
+            Chance::Jitter => Self::Jitter,
         }
     }
 }

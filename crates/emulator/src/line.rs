@@ -140,14 +140,20 @@ impl Line {
     pub fn offer_part(&mut self, now: Instant, bytes: &[u8], is_part: bool) -> PacketOutcome {
         let twice = self.duplicate.hits(self.draws.draw(Question::Duplicate, self.next));
         let mut outcomes = self.offer_one(now, bytes, is_part);
+        self.observe_queue(now);
         if twice {
             count(&mut self.extras.duplicated, bytes.len());
             outcomes.duplicate = Some(self.offer_one(now, bytes, is_part).outcome);
+            self.observe_queue(now);
         }
+        outcomes
+    }
+
+    /// Updates the maximum of the queue.
+    fn observe_queue(&mut self, now: Instant) {
         let queue = self.link.queue(now);
         self.max_queue.packets = self.max_queue.packets.max(queue.packets);
         self.max_queue.bytes = self.max_queue.bytes.max(queue.bytes);
-        outcomes
     }
 
     fn offer_one(&mut self, now: Instant, bytes: &[u8], is_part: bool) -> PacketOutcome {
@@ -322,10 +328,10 @@ impl Line {
 }
 
 /// The number of hash classes of flows that a link tells apart; `None` if no decision depends on
-/// the flow. A mask for each connection needs all of them.
+/// the flow. A mask for each connection and FQ-CoDel need all of them.
 fn flows(link: &LinkConfig) -> Option<u64> {
     match (&link.loss, &link.discipline) {
-        (LossModel::Custom(_), _) => Some(u64::MAX),
+        (LossModel::Custom(_), _) | (_, Discipline::FqCoDel(_)) => Some(u64::MAX),
         (_, Discipline::Balanced(_)) => Some(FLOWS),
         _ => None,
     }

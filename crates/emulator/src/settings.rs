@@ -106,13 +106,21 @@ struct Options {
     queue: Option<String>,
     red: Option<String>,
     codel: Option<String>,
+    fq_codel: Option<String>,
     balanced: Option<String>,
     loss: Option<String>,
     loss_per_byte: Option<String>,
     loss_linear: Option<String>,
     loss_burst: Option<String>,
+    loss_gilbert: Option<String>,
     loss_mask: Option<String>,
     loss_mask_all: Option<String>,
+    loss_file: Option<String>,
+    jitter: Option<String>,
+    rate_trace: Option<String>,
+    police: Option<String>,
+    shape: Option<String>,
+    jitter_reorder: Option<String>,
     duplicate: Option<String>,
     corrupt: Option<String>,
     path_mtu: Option<String>,
@@ -180,6 +188,7 @@ impl Settings {
             });
         let lines = [up.line()?, down.line()?];
         for (options, line) in [(&up, &lines[0]), (&down, &lines[1])] {
+            options.check_buckets(&line.link, mtu)?;
             let queue = options.value("queue").or_else(|| options.template_value());
             if let Some(value) = queue.filter(|_| !line.link.buffer.holds(mtu)) {
                 let problem =
@@ -214,13 +223,21 @@ impl Options {
             "queue" => &self.queue,
             "red" => &self.red,
             "codel" => &self.codel,
+            "fq-codel" => &self.fq_codel,
             "balanced" => &self.balanced,
             "loss" => &self.loss,
             "loss-per-byte" => &self.loss_per_byte,
             "loss-linear" => &self.loss_linear,
             "loss-burst" => &self.loss_burst,
+            "loss-gilbert" => &self.loss_gilbert,
             "loss-mask" => &self.loss_mask,
             "loss-mask-all" => &self.loss_mask_all,
+            "loss-file" => &self.loss_file,
+            "jitter" => &self.jitter,
+            "rate-trace" => &self.rate_trace,
+            "police" => &self.police,
+            "shape" => &self.shape,
+            "jitter-reorder" => &self.jitter_reorder,
             "duplicate" => &self.duplicate,
             "corrupt" => &self.corrupt,
             "path-mtu" => &self.path_mtu,
@@ -233,7 +250,7 @@ impl Options {
 
 /// Refuses an option of packets that wait, if neither direction has a rate.
 fn refuse_idle(waiting: Option<Value>, lines: [&LineConfig; 2]) -> Result<(), SettingsError> {
-    let idle = lines.iter().all(|line| line.link.rate.is_none());
+    let idle = lines.iter().all(|line| !line.link.has_rate());
     match waiting.filter(|_| idle) {
         Some(value) => {
             let error = value.error("packets never wait where there is no rate");
@@ -244,12 +261,24 @@ fn refuse_idle(waiting: Option<Value>, lines: [&LineConfig; 2]) -> Result<(), Se
 }
 
 /// The options of packets that wait for the line.
-const WAITING: [&str; 4] = ["queue", "red", "codel", "balanced"];
+const WAITING: [&str; 5] = ["queue", "red", "codel", "fq-codel", "balanced"];
 
-const DISCIPLINES: [&str; 3] = ["red", "codel", "balanced"];
+const DISCIPLINES: [&str; 4] = ["red", "codel", "fq-codel", "balanced"];
 
-const LOSSES: [&str; 6] =
-    ["loss", "loss-per-byte", "loss-linear", "loss-burst", "loss-mask", "loss-mask-all"];
+const RATES: [&str; 2] = ["rate", "rate-trace"];
+
+const JITTERS: [&str; 2] = ["jitter", "jitter-reorder"];
+
+const LOSSES: [&str; 8] = [
+    "loss",
+    "loss-per-byte",
+    "loss-linear",
+    "loss-burst",
+    "loss-gilbert",
+    "loss-mask",
+    "loss-mask-all",
+    "loss-file",
+];
 
 impl Direction<'_> {
     fn line(&self) -> Result<LineConfig, SettingsError> {
@@ -270,9 +299,7 @@ impl Direction<'_> {
 
     /// Replaces parts of a link by the options that are set.
     fn apply(&self, link: &mut LinkConfig) -> Result<(), SettingsError> {
-        if self.is_set(&["rate"]) {
-            link.rate = self.read("rate", Value::rate)?;
-        }
+        self.set_rate(link)?;
         if self.is_set(&["delay"]) {
             let delay = self.read("delay", |value| value.time(&value.text, MAX_DELAY))?;
             link.delay = delay.unwrap_or_default();
@@ -288,8 +315,49 @@ impl Direction<'_> {
         if self.is_set(&LOSSES) {
             link.loss = self.loss()?;
         }
+        if self.is_set(&JITTERS) {
+            let hint = "`--jitter-reorder` has the same values, and lets packets overtake";
+            link.jitter = match self.only_one(&JITTERS, hint)? {
+                Some((kind, value)) => {
+                    Some(value.jitter()?.with_reordering(kind == "jitter-reorder"))
+                }
+                None => None,
+            };
+        }
         if self.is_set(&["reorder"]) {
             link.reorder = self.read("reorder", Value::reorder)?;
+        }
+        Ok(())
+    }
+
+    /// Sets the rate of the line, the policer and the shaper.
+    fn set_rate(&self, link: &mut LinkConfig) -> Result<(), SettingsError> {
+        if self.is_set(&RATES) {
+            let hint = "a trace has the rates; omit `--rate`, or give it the value `none`";
+            (link.rate, link.rate_trace) = match self.only_one(&RATES, hint)? {
+                Some(("rate", value)) => (Some(value.rate()?), None),
+                Some((_, value)) => (None, Some(value.rate_trace()?)),
+                None => (None, None),
+            };
+        }
+        if self.is_set(&["police"]) {
+            link.police = self.read("police", Value::token_bucket)?;
+        }
+        if self.is_set(&["shape"]) {
+            link.shape = self.read("shape", Value::token_bucket)?;
+        }
+        Ok(())
+    }
+
+    /// Returns an error if a packet of `mtu` bytes is longer than a token bucket.
+    fn check_buckets(&self, link: &LinkConfig, mtu: u32) -> Result<(), SettingsError> {
+        for (name, bucket) in [("police", link.police), ("shape", link.shape)] {
+            let value = self.value(name).or_else(|| self.template_value());
+            let too_small = bucket.is_some_and(|bucket| bucket.burst() < mtu);
+            if let Some(value) = value.filter(|_| too_small) {
+                let problem = format!("the burst is shorter than a packet of {mtu} bytes");
+                return Err(value.error(&problem).with_hint("make it larger, for example `15kB`"));
+            }
         }
         Ok(())
     }
@@ -349,6 +417,7 @@ impl Direction<'_> {
         match kind {
             "red" => value.red().map(Discipline::Red),
             "codel" => value.codel().map(Discipline::CoDel),
+            "fq-codel" => value.fq_codel().map(Discipline::FqCoDel),
             _ => {
                 let balanced = value.balanced()?;
                 if buffer == Buffer::Unlimited {
@@ -405,6 +474,8 @@ impl Direction<'_> {
                 let burst = Burst::new(value.probability(probability)?, run);
                 Ok(LossModel::Burst(burst.map_err(|e| value.refused(e))?))
             }
+            "loss-file" => value.loss_trace().map(LossModel::Trace),
+            "loss-gilbert" => value.gilbert().map(LossModel::GilbertElliott),
             _ => value.masks(kind == "loss-mask"),
         }
     }

@@ -8,22 +8,34 @@ use crate::buffer::Buffer;
 use crate::codel::CoDel;
 use crate::custom::{CustomDiscipline, Factory};
 use crate::error::ConfigError;
+use crate::fq_codel::FqCoDel;
+use crate::jitter::Jitter;
 use crate::loss::LossModel;
 use crate::packet::DropReason;
 use crate::path::{DelayChanges, Reorder};
+use crate::rate_trace::RateTrace;
 use crate::red::Red;
+use crate::token_bucket::TokenBucket;
 
 /// The parts of a link. The default has an infinite rate, no delay and no loss.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkConfig {
     /// The line's rate; `None` is infinitely fast.
     pub rate: Option<Rate>,
+    /// The course of the rate, instead of [`rate`](Self::rate). Not possible with cells.
+    pub rate_trace: Option<RateTrace>,
+    /// A policer in front of the buffer: packets that exceed it are dropped.
+    pub police: Option<TokenBucket>,
+    /// A shaper behind the buffer: packets that exceed it wait. Not possible with cells.
+    pub shape: Option<TokenBucket>,
     /// The propagation delay, from a packet's departure to its arrival.
     pub delay: Duration,
     /// Changes of the delay during the run.
     pub delay_changes: DelayChanges,
     /// Changes of other parts during the run. The later configurations have the delays too.
     pub changes: LinkChanges,
+    /// Random variation of the delay. Not possible with [`cut_through`](Self::cut_through).
+    pub jitter: Option<Jitter>,
     /// Random additional delay by which packets are overtaken. Not possible with
     /// [`cut_through`](Self::cut_through).
     pub reorder: Option<Reorder>,
@@ -57,6 +69,16 @@ pub struct LinkConfig {
 }
 
 impl LinkConfig {
+    /// Returns true if packets may wait: the line has a rate, or a shaper is in front of it.
+    pub fn has_rate(&self) -> bool {
+        self.rate.is_some() || self.rate_trace.is_some() || self.shape.is_some()
+    }
+
+    /// The rate, or the mean rate of a trace; `None` for an infinitely fast line.
+    pub fn mean_rate(&self) -> Option<Rate> {
+        self.rate_trace.as_ref().map(RateTrace::mean_rate).or(self.rate)
+    }
+
     /// Returns true if every decision is made on arrival and depends only on the buffer.
     pub fn is_plain(&self) -> bool {
         self.is_fifo() && self.loss == LossModel::None
@@ -69,12 +91,15 @@ impl LinkConfig {
             (DropReason::Buffer, _) if is_port => "cells lost, buffer full",
             (DropReason::Buffer, _) => "buffer full",
             (DropReason::Early, _) if is_port => "packet discard by the port",
+            (DropReason::Early, Discipline::DropTail) if self.police.is_some() => "policer",
+            (DropReason::Early, _) if self.police.is_some() => "policer or early drop",
             (DropReason::Early, Discipline::DropTail | Discipline::Red(_)) => "early drop by RED",
             (DropReason::Early, Discipline::Balanced(_)) => "balanced packet discard",
             (DropReason::Early, Discipline::CoDel(_)) => "early drop by CoDel",
+            (DropReason::Early, Discipline::FqCoDel(_)) => "early drop by FQ-CoDel",
             (DropReason::Early, Discipline::Custom(_)) => "early drop by a custom discipline",
             (DropReason::Loss, _) => match self.loss {
-                LossModel::Mask(_) | LossModel::PacketMask(_) => "loss mask",
+                LossModel::Mask(_) | LossModel::PacketMask(_) | LossModel::Trace(_) => "loss mask",
                 LossModel::Custom(_) => "custom loss model",
                 _ => "random loss",
             },
@@ -83,8 +108,8 @@ impl LinkConfig {
 
     /// Returns true if the queue decides on packets after their arrival. It then holds them itself.
     pub(crate) fn has_deferred_verdicts(&self) -> bool {
-        let is_codel = matches!(self.discipline, Discipline::CoDel(_));
-        self.rate.is_some() && (self.port.is_some() || is_codel)
+        let is_codel = matches!(self.discipline, Discipline::CoDel(_) | Discipline::FqCoDel(_));
+        self.has_rate() && (self.port.is_some() || is_codel)
     }
 
     /// Returns true for a first-in, first-out link with drop-tail, a constant delay, no cells and a
@@ -92,12 +117,16 @@ impl LinkConfig {
     pub(crate) fn is_fifo(&self) -> bool {
         let decides_at_once = self.port.is_none() && self.discipline == Discipline::DropTail;
         let built_in = !matches!(self.loss, LossModel::Custom(_));
-        let in_order = self.delay_changes.is_empty() && self.reorder.is_none();
+        let constant_rate =
+            self.rate_trace.is_none() && self.police.is_none() && self.shape.is_none();
+        let in_order =
+            self.delay_changes.is_empty() && self.reorder.is_none() && self.jitter.is_none();
         let constant = self.changes.is_empty();
         decides_at_once
             && built_in
             && in_order
             && constant
+            && constant_rate
             && self.framing == Framing::Packet
             && !self.cut_through
     }
@@ -107,9 +136,13 @@ impl Default for LinkConfig {
     fn default() -> Self {
         Self {
             rate: None,
+            rate_trace: None,
+            police: None,
+            shape: None,
             delay: Duration::ZERO,
             delay_changes: DelayChanges::default(),
             changes: LinkChanges::default(),
+            jitter: None,
             reorder: None,
             buffer: Buffer::Unlimited,
             counts_in_service: true,
@@ -189,6 +222,8 @@ pub enum Discipline {
     /// Controlled delay: decides when packets leave. It needs a rate, without which no packet
     /// waits.
     CoDel(CoDel),
+    /// CoDel for each flow, and deficit round-robin among the flows. It needs a rate.
+    FqCoDel(FqCoDel),
     /// A discipline that the driver implements. It decides when packets arrive.
     Custom(Factory<dyn CustomDiscipline>),
 }

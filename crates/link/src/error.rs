@@ -53,6 +53,12 @@ pub enum ConfigError {
         /// The interval.
         interval: Duration,
     },
+    /// A number of queues of FQ-CoDel that is zero or too large.
+    #[error("FQ-CoDel with {0} queues is impossible: there must be 1 to 65536")]
+    FqFlows(u32),
+    /// A quantum of FQ-CoDel of zero bytes.
+    #[error("FQ-CoDel with a quantum of 0 bytes is impossible: it must be above zero")]
+    FqQuantum,
     /// Changes that are not in order of time.
     #[error(
         "a change at {at} after one at {before} is impossible: each must be later than the one before it"
@@ -69,6 +75,17 @@ pub enum ConfigError {
         /// The part.
         part: &'static str,
     },
+    /// A shape of a Pareto distribution without a mean, or too large.
+    #[error(
+        "a Pareto distribution of shape {0} is impossible: it must be above 1 and at most 1000"
+    )]
+    ParetoShape(f64),
+    /// An empirical distribution without values.
+    #[error("a distribution of measured delays needs at least one delay")]
+    NoSamples,
+    /// A token bucket of size zero.
+    #[error("a token bucket of 0 bytes passes nothing: its burst must be above zero")]
+    EmptyBucket,
     /// A mean packet size of zero.
     #[error("a mean packet of 0 bytes is impossible: its size must be above zero")]
     MeanPacket,

@@ -1,14 +1,16 @@
-//! A link without a clock: a buffer, a line with a constant rate, a delay, and a loss process.
+//! A link without a clock: a buffer, a line with a rate, a delay, and a loss process.
 //!
 //! | decision | type |
 //! | --- | --- |
 //! | is there room for the packet? | [`Buffer`]: unlimited, bytes, packets, or chunks of bytes |
-//! | is it dropped or marked? | [`Discipline`]: drop-tail, [`Red`], [`CoDel`] or [`Balanced`] |
+//! | is it dropped or marked? | [`Red`], [`CoDel`], [`FqCoDel`] or [`Balanced`] |
 //! | does it travel in cells? | [`atm`]: AAL5, and a switch's output port that discards cells |
-//! | when does its last bit leave, when does it arrive? | [`Link`], over [`units::Serializer`] |
+//! | does it exceed a rate and a burst? | [`TokenBucket`]: a policer drops it, a shaper delays it |
+//! | when does it leave and arrive? | [`Link`], over [`units::Serializer`] or [`RateTrace`] |
 //! | does the configuration change? | [`LinkChanges`], [`Link::reconfigure`] |
-//! | can later packets overtake it? | [`DelayChanges`], [`Reorder`] |
-//! | is it lost? | [`LossModel`]: per packet, per byte, linear in size, bursts, an explicit mask |
+//! | is its delay random? | [`Jitter`]: uniform, normal, Pareto, or measured delays |
+//! | can later packets overtake it? | [`DelayChanges`], [`Jitter`], [`Reorder`] |
+//! | is it lost? | [`LossModel`]: by packet, byte or size, bursts, two states, a mask, a trace |
 //! | how many packets went where? | [`Books`] and [`QueueStatistics`] |
 //!
 //! A [`Link`] reads no clock and owns no random generator. The driver passes the time and one
@@ -48,15 +50,23 @@ mod custom;
 mod decision;
 mod deferred;
 mod error;
+mod fq_codel;
+mod jitter;
 mod link;
 mod loss;
 mod meter;
 mod packet;
 mod path;
 mod probability;
+mod quantiles;
 mod queue;
+mod rate_trace;
 mod red;
+mod scheduled;
 mod statistics;
+mod text;
+mod token_bucket;
+mod transmitter;
 
 pub use balanced::Balanced;
 pub use books::{Books, Tally};
@@ -66,10 +76,15 @@ pub use config::{Discipline, LinkChanges, LinkConfig, LossPoint};
 pub use custom::{Admission, CustomDiscipline, CustomLoss, Factory, LossFacts, QueueFacts};
 pub use deferred::Verdict;
 pub use error::ConfigError;
+pub use fq_codel::FqCoDel;
+pub use jitter::Jitter;
 pub use link::{Link, Reading, reserved};
-pub use loss::{Burst, Linear, LossModel};
+pub use loss::{Burst, GilbertElliott, Linear, LossModel, LossTrace};
 pub use packet::{Chance, DropReason, Offered, Outcome};
 pub use path::{DelayChange, DelayChanges, Reorder};
 pub use probability::Probability;
+pub use rate_trace::RateTrace;
 pub use red::{Measure, Red};
 pub use statistics::QueueStatistics;
+pub use text::{MAX_TEXT_BYTES, TextError, parse_delays, parse_mask};
+pub use token_bucket::TokenBucket;

@@ -337,6 +337,12 @@ impl<P> Link<P> {
             Some(line) => line.send(now, line_bytes),
             None => now,
         };
+        self.enqueue(now, departure, bytes, lost)
+    }
+
+    /// Adds a packet that leaves at `departure` to the queue. Returns that time.
+    #[inline]
+    fn enqueue(&mut self, now: Instant, departure: Instant, bytes: u32, lost: bool) -> Instant {
         if departure > now {
             self.queue.push(now, departure, bytes, lost);
         } else if lost {

@@ -29,6 +29,8 @@ pub enum Chance {
     Early,
     /// Whether the packet takes the additional delay of [`Reorder`](crate::Reorder).
     Reorder,
+    /// The packet's additional delay from [`Jitter`](crate::Jitter).
+    Jitter,
 }
 
 /// The result of offering a packet to a link.
@@ -66,8 +68,8 @@ pub enum DropReason {
     Loss,
 }
 
-/// A packet in the link. In a queue with deferred verdicts `delivery` holds the packet's reorder
-/// delay instead of its delivery time.
+/// A packet in the link. In a queue with deferred verdicts `delivery` holds the packet's additional
+/// delay ([`Extra`](crate::path::Extra)) instead of its delivery time.
 #[derive(Debug)]
 pub(crate) struct InFlight<P> {
     pub(crate) delivery: Instant,

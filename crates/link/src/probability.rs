@@ -103,6 +103,17 @@ impl Probability {
         u64::try_from(scaled).map_or(Self::ONE, Self)
     }
 
+    /// This probability as a share of the sum of both; zero if both are zero.
+    pub(crate) fn among(self, other: Self) -> Self {
+        let (mine, sum) = (self.draws(), self.draws() + other.draws());
+        if mine == 0 {
+            return Self::ZERO;
+        }
+        // Two factors of up to 2⁶⁴ do not fit: the quotient keeps 62 bits.
+        u64::try_from((mine << 62) / sum)
+            .map_or(Self::ONE, |share| if share >= 1 << 62 { Self::ONE } else { Self(share << 2) })
+    }
+
     /// The probability of two independent hits.
     const fn both(self, other: Self) -> Self {
         if self.0 == u64::MAX {
@@ -112,6 +123,40 @@ impl Probability {
         } else {
             Self(((self.0 as u128 * other.0 as u128) >> 64) as u64)
         }
+    }
+}
+
+/// A uniform draw that makes several independent decisions.
+///
+/// Each decision divides the interval in which the draw lies in the ratio of its probability. The
+/// part with the draw is the interval of the next decision. The sum of the errors of the
+/// probabilities of all outcomes is below 2⁻⁶⁰ for up to three decisions.
+#[derive(Debug)]
+pub(crate) struct Uniform {
+    /// The position of the draw in the interval.
+    at: u128,
+    width: u128,
+}
+
+impl Uniform {
+    pub(crate) fn new(draw: u64) -> Self {
+        Self { at: u128::from(draw), width: 1 << 64 }
+    }
+
+    /// Makes a decision; returns true with this probability.
+    pub(crate) fn hits(&mut self, probability: Probability) -> bool {
+        if probability == Probability::ONE {
+            return true;
+        }
+        let cut = (self.width * probability.draws()) >> 64;
+        let hit = self.at < cut;
+        if hit {
+            self.width = cut;
+        } else {
+            self.at -= cut;
+            self.width -= cut;
+        }
+        hit
     }
 }
 
@@ -176,6 +221,21 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_share_agrees_with_floating_point(a in 0.0..=1.0f64, b in 0.0..=1.0f64) {
+            let expected = if a == 0.0 { 0.0 } else { a / (a + b) };
+            prop_assert!((p(a).among(p(b)).as_f64() - expected).abs() < 1e-12);
+        }
+
+        #[test]
+        fn decisions_of_one_draw_divide_it(a in 0.0..=1.0f64, b in 0.0..=1.0f64, draw: u64) {
+            let (mut uniform, x) = (Uniform::new(draw), Probability(draw).as_f64());
+            let first = uniform.hits(p(a));
+            let inner = if first { x / a } else { (x - a) / (1.0 - a) };
+            let near = (x - a).abs() < 1e-9 || (inner - b).abs() < 1e-6;
+            prop_assert!(near || (first, uniform.hits(p(b))) == (x < a, inner < b));
+        }
+
         #[test]
         fn a_power_agrees_with_floating_point(value in 0.0..=1.0f64, count in 0..100_000u32) {
             let exact = value.powi(i32::try_from(count).unwrap());

@@ -36,6 +36,7 @@ struct Draws {
     loss: LinkDraws,
     early: LinkDraws,
     reorder: LinkDraws,
+    jitter: LinkDraws,
 }
 
 impl Network {
@@ -50,6 +51,7 @@ impl Network {
                     loss: seed.link_draws(&link.loss_stream()),
                     early: seed.link_draws(&link.early_stream()),
                     reorder: seed.link_draws(&link.reorder_stream()),
+                    jitter: seed.link_draws(&link.jitter_stream()),
                 })
                 .collect(),
             ports: plan.links.iter().map(|link| link.config.port.is_some()).collect(),
@@ -114,6 +116,7 @@ impl Network {
                 Chance::Loss => draws.loss,
                 Chance::Early => draws.early,
                 Chance::Reorder => draws.reorder,
+                Chance::Jitter => draws.jitter,
             };
             draws.draw(identity, serial)
         });

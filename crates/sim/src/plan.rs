@@ -136,8 +136,8 @@ impl Plan {
 }
 
 impl PlannedLink {
-    fn streams(&self) -> [String; 3] {
-        [self.loss_stream(), self.early_stream(), self.reorder_stream()]
+    fn streams(&self) -> [String; 4] {
+        [self.loss_stream(), self.early_stream(), self.reorder_stream(), self.jitter_stream()]
     }
 
     /// The name of the random stream for losses.
@@ -153,6 +153,11 @@ impl PlannedLink {
     /// The name of the random stream for reordering.
     pub fn reorder_stream(&self) -> String {
         format!("{}/reorder", self.name)
+    }
+
+    /// The name of the random stream for jitter.
+    pub fn jitter_stream(&self) -> String {
+        format!("{}/jitter", self.name)
     }
 }
 

@@ -10,12 +10,14 @@
 
 mod discard;
 mod error;
+mod jitter;
 mod keys;
 mod kinds;
 mod limited;
 mod link;
 mod loss;
 mod nearest;
+mod rates;
 mod red;
 mod schema;
 mod tcp;
@@ -25,12 +27,16 @@ mod workload;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::discard::{Balanced, Circuit, CoDel, Discard, Policy};
+pub use self::discard::{Balanced, Circuit, CoDel, Discard, FqCoDel, Policy};
 pub use self::error::ScenarioError;
+pub use self::jitter::{Jitter, NormalJitter, ParetoJitter, SampledJitter, UniformJitter};
 pub(crate) use self::keys::KeyPath;
 pub use self::limited::{Header, ReceiveBuffer, SegmentSize, Threshold};
 pub use self::link::{Buffer, Cells, Link, LinkChange, Reorder};
-pub use self::loss::{BurstLoss, ByteLoss, LinearLoss, Loss, MaskLoss, PacketLoss};
+pub use self::loss::{
+    BurstLoss, ByteLoss, GilbertElliottLoss, LinearLoss, Loss, MaskLoss, PacketLoss,
+};
+pub use self::rates::{RateTrace, TokenBucket};
 pub use self::red::Red;
 pub use self::tcp::{Growth, Halving, Profile, RttSample, Tcp, TcpSettings};
 pub use self::text::{Bytes, Quantity, Size, Text, Time};

@@ -5,3 +5,4 @@ pub mod capture;
 pub mod connection;
 pub mod drill;
 pub mod ip;
+pub mod traces;

@@ -39,3 +39,8 @@ fn scripts() {
 fn packets() {
     replay("ip", testkit::fuzz::ip::run);
 }
+
+#[test]
+fn traces() {
+    replay("traces", testkit::fuzz::traces::run);
+}

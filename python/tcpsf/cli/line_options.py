@@ -11,6 +11,8 @@ from tcpsf.cli.quantities import (
     AsText,
     ByteRate,
     Bytes,
+    FileName,
+    JitterLaw,
     Mask,
     Parts,
     Probability,
@@ -34,6 +36,21 @@ LINE_OPTIONS = {
         ),
     ),
     "rate": ("RATE", "Transmission rate of the link, e.g. 10mbit.  [default: unlimited]"),
+    "rate-trace": (
+        "FILE",
+        (
+            "Rate over time, instead of --rate: a file in the format of mahimahi (a line is a time in "
+            "ms for 1504 bytes), or with a time and a rate a line."
+        ),
+    ),
+    "police": (
+        "RATE,BURST",
+        "Drop packets that exceed a token bucket, e.g. 5mbit,15kB, before the queue.",
+    ),
+    "shape": (
+        "RATE,BURST",
+        "Delay packets that exceed a token bucket, e.g. 5mbit,15kB, in the queue.",
+    ),
     "delay": ("TIME", "One-way propagation delay, e.g. 20ms."),
     "queue": (
         "LIMIT",
@@ -56,6 +73,13 @@ LINE_OPTIONS = {
             "dropping them."
         ),
     ),
+    "fq-codel": (
+        "TARGET,TIME[,N]",
+        (
+            "A queue with controlled delay for each flow (RFC 8290), e.g. 5ms,100ms. N is the number "
+            "of queues.  [default: 1024]"
+        ),
+    ),
     "balanced": (
         "LT,UT,GAP",
         (
@@ -70,6 +94,13 @@ LINE_OPTIONS = {
         "Loss probability proportional to packet size, e.g. 0.01@1500B.",
     ),
     "loss-burst": ("P,RUN", "Lose the share P of packets, in bursts of RUN packets on average."),
+    "loss-gilbert": (
+        "P,R[,BAD[,GOOD]]",
+        (
+            "Gilbert-Elliott model: with probability P a packet in the good state leads to the bad "
+            "one, R leads back. Loss probabilities of the states: BAD is 1 and GOOD is 0 by default."
+        ),
+    ),
     "loss-mask": (
         "1,0,...",
         (
@@ -80,6 +111,24 @@ LINE_OPTIONS = {
     "loss-mask-all": (
         "1,0,...",
         "Lose exactly these packets, whether or not they have data: a mask of acknowledgments.",
+    ),
+    "loss-file": (
+        "[data:]FILE",
+        (
+            "Lose the packets of a file, which has 0 or 1 (lost) for each packet, and begin again "
+            "at its end. With data:FILE only TCP segments with data count."
+        ),
+    ),
+    "jitter": (
+        "LAW:TIME",
+        (
+            "Vary the delay of each packet: uniform:5ms, normal:5ms, pareto:5ms[,SHAPE], or "
+            "file:FILE with a delay a line. Packets keep their order."
+        ),
+    ),
+    "jitter-reorder": (
+        "LAW:TIME",
+        "Vary the delay as --jitter does, and let packets overtake each other.",
     ),
     "duplicate": ("P", "Send a packet twice with this probability."),
     "corrupt": ("P", "Flip one bit of a packet with this probability."),
@@ -103,7 +152,7 @@ _CHECKED = {
     "TIME": AsText(Seconds(), also=(NONE,)),
     "P": AsText(Probability(), also=(NONE,)),
 }
-_SEVERAL_PARTS: dict[str, QueueLimit | Mask | Parts] = {
+_SEVERAL_PARTS: dict[str, QueueLimit | Mask | Parts | FileName | JitterLaw] = {
     "queue": QueueLimit(),
     "red": Parts(
         "MIN,MAX[,P]",
@@ -114,6 +163,14 @@ _SEVERAL_PARTS: dict[str, QueueLimit | Mask | Parts] = {
         example="`30kB,90kB,0.1` or `5packets,15packets`",
     ),
     "codel": Parts("TARGET,TIME", read_seconds, read_seconds, example="`5ms,100ms`"),
+    "fq-codel": Parts(
+        "TARGET,TIME[,N]",
+        read_seconds,
+        read_seconds,
+        read_integer,
+        optional=1,
+        example="`5ms,100ms` or `5ms,100ms,1024`",
+    ),
     "balanced": Parts(
         "LT,UT,GAP", read_probability, read_probability, read_integer, example="`0.4,0.9,25`"
     ),
@@ -121,8 +178,23 @@ _SEVERAL_PARTS: dict[str, QueueLimit | Mask | Parts] = {
         "P@SIZE", read_probability, _core.bytes, example="`0.01@1500B`", separator="@"
     ),
     "loss-burst": Parts("P,RUN", read_probability, read_number, example="`0.01,3`"),
+    "loss-gilbert": Parts(
+        "P,R[,BAD[,GOOD]]",
+        read_probability,
+        read_probability,
+        read_probability,
+        read_probability,
+        optional=2,
+        example="`0.01,0.3` or `0.01,0.3,0.8,0.001`",
+    ),
     "loss-mask": Mask(),
     "loss-mask-all": Mask(),
+    "rate-trace": FileName(example="`trace.txt`"),
+    "police": Parts("RATE,BURST", _core.bits_per_second, _core.bytes, example="`5mbit,15kB`"),
+    "shape": Parts("RATE,BURST", _core.bits_per_second, _core.bytes, example="`5mbit,15kB`"),
+    "loss-file": FileName("data:", example="`losses.txt` or `data:losses.txt`"),
+    "jitter": JitterLaw(),
+    "jitter-reorder": JitterLaw(),
     "reorder": Parts("P,TIME", read_probability, read_seconds, example="`0.01,5ms`"),
 }
 _TYPES = {

@@ -18,7 +18,9 @@ from tcpsf.cli.readers import (
     in_range,
     read_bytes,
     read_connection,
+    read_file_name,
     read_integer,
+    read_jitter,
     read_limit,
     read_mask,
     read_number,
@@ -223,6 +225,27 @@ class Mask(_Quantity[tuple[bool, ...]]):
 
     def __init__(self) -> None:
         super().__init__(read_mask, "write it as `1,0,0,1`")
+
+
+class FileName(_Quantity[str]):
+    """The name of a file that the emulator reads, with one of some prefixes or without."""
+
+    name = "file"
+
+    def __init__(self, *prefixes: str, example: str) -> None:
+        super().__init__(lambda text: read_file_name(text, prefixes), f"write it as {example}")
+
+
+class JitterLaw(_Quantity[str]):
+    """A law of delays: uniform:5ms, normal:5ms, pareto:5ms,3 or file:delays.txt."""
+
+    name = "law"
+
+    def __init__(self) -> None:
+        super().__init__(
+            read_jitter,
+            "write it as `uniform:5ms`, `normal:5ms`, `pareto:5ms` or `file:delays.txt`",
+        )
 
 
 class AsText(_Type[str]):

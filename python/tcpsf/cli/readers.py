@@ -104,6 +104,34 @@ def read_mask(text: str) -> tuple[bool, ...]:
     return tuple(word == "1" for word in words)
 
 
+def read_file_name(text: str, prefixes: tuple[str, ...]) -> str:
+    """Read the name of a file, which may follow one of ``prefixes``; return the whole text."""
+    name = text
+    for prefix in prefixes:
+        name = name.removeprefix(prefix)
+    if not name:
+        raise ValueError("there is no name of a file")
+    return text
+
+
+def read_jitter(text: str) -> str:
+    """Read a law of delays such as normal:5ms or file:delays.txt; return the whole text."""
+    law, _, rest = text.partition(":")
+    match law.strip():
+        case "uniform" | "normal":
+            read_seconds(rest)
+        case "pareto":
+            mean, comma, shape = rest.partition(",")
+            read_seconds(mean)
+            if comma and not 1 < read_number(shape) <= 1000:
+                raise ValueError(f"`{shape}` is not a shape above 1 and at most 1000")
+        case "file":
+            read_file_name(rest, ())
+        case other:
+            raise ValueError(f"there is no law `{other}`")
+    return text
+
+
 def read_connection(text: str) -> int | tuple[End, End]:
     """Read a number of a connection, or its ends: ``10.0.0.1:443``, ``10.0.0.1:443-10.0.0.2:5000``.
 

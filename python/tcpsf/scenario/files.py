@@ -1,4 +1,4 @@
-"""Reading scenario files, and the size files that they refer to."""
+"""Reading scenario files, and the files that they refer to: sizes, masks, delays, rates."""
 
 from __future__ import annotations
 
@@ -39,11 +39,64 @@ def parse_toml(text: str) -> dict[str, Any]:
         ) from None
 
 
-def inline_size_files(data: dict[str, Any], base: Path) -> dict[str, Any]:
-    """Replace every ``sizes = { file = … }`` by the numbers in the file.
+TEXTS = {"loss": "drops", "jitter": "delays", "rate_trace": "text"}
+"""Tables of a link that may name a text file as ``file``, and the key with the text itself."""
+
+MAX_TEXT_BYTES = 64 << 20
+"""Maximum size of a text file of a link, as in the emulator."""
+
+
+def inline_files(data: dict[str, Any], base: Path) -> dict[str, Any]:
+    """Replace every ``file = …`` in ``sizes`` and in tables of links by the file's content.
 
     The scenario is then independent of other files.
     """
+    return _inline_text_files(_inline_size_files(data, base), base)
+
+
+def _inline_text_files(data: dict[str, Any], base: Path) -> dict[str, Any]:
+    links = data.get("link")
+    if not isinstance(links, list):
+        return data
+    inlined = []
+    for i, link in enumerate(links):
+        tables = {}
+        for name, key in TEXTS.items():
+            table = link.get(name) if isinstance(link, dict) else None
+            if isinstance(table, dict) and "file" in table:
+                tables[name] = _with_text(table, f"link[{i}].{name}.file", key, base)
+        inlined.append({**link, **tables} if tables else link)
+    return {**data, "link": inlined}
+
+
+def _with_text(table: dict[str, Any], where: str, key: str, base: Path) -> dict[str, Any]:
+    rest = {name: value for name, value in table.items() if name != "file"}
+    if key in rest:
+        raise ScenarioError(
+            f"{where}: there is `{key}` as well", hint=f"give the file, or the text as `{key}`"
+        )
+    name = table["file"]
+    if not isinstance(name, str | PathLike):
+        raise ScenarioError(f"{where}: `{name}` is not text", hint="give the path of a text file")
+    path = base / name
+    try:
+        text = _read_limited(path)
+    except ScenarioError as error:
+        raise ScenarioError(
+            f"{where}: cannot read `{name}`: {error}",
+            hint="the path is relative to the scenario's file",
+        ) from None
+    # A line break at the end makes a text of one line recognisable as a file's.
+    return {**rest, key: text if text.endswith("\n") else text + "\n"}
+
+
+def _read_limited(path: Path) -> str:
+    if path.is_file() and path.stat().st_size > MAX_TEXT_BYTES:
+        raise ScenarioError(f"it has more than {MAX_TEXT_BYTES} bytes")
+    return read_text(path)
+
+
+def _inline_size_files(data: dict[str, Any], base: Path) -> dict[str, Any]:
     workloads = data.get("workload")
     if not isinstance(workloads, list):
         return data

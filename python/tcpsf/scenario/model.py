@@ -35,6 +35,60 @@ Sender = Annotated[str, Quantity("sender", "reno+sack / fs(n=4) / iw=1")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class _Jitter(ScenarioPart):
+    """Keys of every kind of jitter."""
+
+    reorder: Annotated[bool, Doc("Let packets overtake packets that left the link earlier.")] = (
+        False
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class UniformJitter(_Jitter):
+    """The additional delay is uniform between -by and by."""
+
+    kind: ClassVar[str] = "uniform"
+    by: Annotated[Duration, Doc("The maximum of the additional delay.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class NormalJitter(_Jitter):
+    """The additional delay has a normal distribution with mean zero."""
+
+    kind: ClassVar[str] = "normal"
+    deviation: Annotated[Duration, Doc("Standard deviation of the additional delay.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ParetoJitter(_Jitter):
+    """The additional delay has a Pareto distribution that begins at zero (Lomax)."""
+
+    kind: ClassVar[str] = "pareto"
+    mean: Annotated[Duration, Doc("Mean of the additional delay.")]
+    shape: Annotated[
+        float,
+        Doc("Shape of the distribution, above 1 and at most 1000: the tail falls with this power."),
+    ] = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SampledJitter(_Jitter):
+    """The additional delay is one of a list of delays, each with the same probability."""
+
+    kind: ClassVar[str] = "samples"
+    delays: Annotated[
+        str,
+        Doc(
+            "Delays with a unit and possibly a sign, separated by commas or line breaks: "
+            '`"0.2ms,-1ms,5ms"`. In a scenario\'s file, `file` may name a text file instead.'
+        ),
+    ]
+
+
+Jitter = UniformJitter | NormalJitter | ParetoJitter | SampledJitter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PacketLoss(ScenarioPart):
     """Each packet is lost with the same probability, independently."""
 
@@ -75,6 +129,26 @@ class BurstLoss(ScenarioPart):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class GilbertElliottLoss(ScenarioPart):
+    """A two-state Markov chain with a loss probability in each state (Gilbert 1960, Elliott 1963).
+
+    A packet is lost with the probability of the state that it finds. The state may then change,
+    once per packet. The first packet finds the state of the long-term equilibrium. The manual page
+    netem(8) calls the four probabilities p, r, 1-h and 1-k.
+    """
+
+    kind: ClassVar[str] = "gilbert-elliott"
+    good_to_bad: Annotated[
+        Share, Doc("Probability p of the change from the good to the bad state, 0 to 1.")
+    ]
+    bad_to_good: Annotated[
+        Share, Doc("Probability r of the change from the bad to the good state, 0 to 1.")
+    ]
+    bad_loss: Annotated[Share, Doc("Loss probability 1-h in the bad state, 0 to 1.")] = 1.0
+    good_loss: Annotated[Share, Doc("Loss probability 1-k in the good state, 0 to 1.")] = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class MaskLoss(ScenarioPart):
     """An explicit list of the packets that are lost."""
 
@@ -83,16 +157,24 @@ class MaskLoss(ScenarioPart):
         str,
         Doc(
             'One digit per data packet in order of arrival, separated by commas: `"1,0,0,1"` '
-            "drops the 1st and the 4th."
+            "drops the 1st and the 4th. In a scenario's file, `file` may name a text file "
+            "instead."
         ),
     ]
     all_packets: Annotated[
         bool,
         Doc("The entries of `drops` stand for all packets, acknowledgments and SYNs included."),
     ] = False
+    repeat: Annotated[
+        bool,
+        Doc(
+            "Begin again with the first entry after the last one. Otherwise no packet after the "
+            "last entry is lost."
+        ),
+    ] = False
 
 
-Loss = PacketLoss | ByteLoss | LinearLoss | BurstLoss | MaskLoss
+Loss = PacketLoss | ByteLoss | LinearLoss | BurstLoss | GilbertElliottLoss | MaskLoss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -141,7 +223,7 @@ class Poisson(_Workload):
         float | None,
         Doc(
             "Offered load of the link `of`: arrivals per second × mean size / rate of the link, "
-            "payload only."
+            "payload only. The rate of a `rate_trace` is its mean."
         ),
     ] = None
     of: Annotated[str | None, Doc("Link that `load` refers to.")] = None
@@ -192,13 +274,33 @@ class Link(ScenarioPart):
         Rate | None,
         Doc("Transmission rate in bits per second, headers included.", absent="unlimited"),
     ] = None
+    rate_trace: Annotated[
+        RateTrace | None, Doc("Course of the rate over time, instead of `rate`.")
+    ] = None
+    police: Annotated[
+        TokenBucket | None,
+        Doc(
+            "Token bucket in front of the buffer, which drops the packets that exceed it.",
+            absent="none",
+        ),
+    ] = None
+    shape: Annotated[
+        TokenBucket | None,
+        Doc(
+            "Token bucket behind the buffer, which delays the packets that exceed it.",
+            absent="none",
+        ),
+    ] = None
     delay: Annotated[Duration, Doc("Propagation delay.")] = "0s"
-    changes: Annotated[Sequence[LinkChange], Doc("Changes of the link during the run.")] = ()
+    delay_changes: Annotated[Sequence[DelayChange], Doc("Changes of the propagation delay.")] = ()
+    jitter: Annotated[
+        Jitter | None, Doc("Random variation of the delay of every packet.", absent="none")
+    ] = None
     reorder: Annotated[
         Reorder | None,
         Doc(
             "Additional delay of some packets. A link in front of a port can have neither this "
-            "key nor `changes`."
+            "key nor `jitter` or `delay_changes`."
         ),
     ] = None
     cells: Annotated[
@@ -216,21 +318,55 @@ class Link(ScenarioPart):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class LinkChange(ScenarioPart):
-    """A change of a link, for example by a change of route. Keys that are absent stay as they are.
+class RateTrace(ScenarioPart):
+    """Course of a link's rate, from a trace.
 
-    No packet is dropped by a change. Packets in the queue are sent at the new rate, after the one
-    in transmission. Packets that leave the link after the change have the new delay. If it is
-    shorter, they can overtake earlier ones. CoDel can neither be added nor removed.
+    A trace with one column has mahimahi's format: each line is a time in milliseconds, at which the
+    link can deliver 1504 bytes, 4 of them for the header of each packet. The times do not decrease,
+    and the trace repeats from the last one. Several packets may share an opportunity, and a packet
+    may continue in the next. Bytes for which no packet waits are lost. With two columns, a line is
+    a time and the rate from then on, such as `2.5s 10mbit`; the rate `0` is an outage. The first
+    time is `0s`. A last line such as `10s repeat` begins again. Otherwise the last rate remains.
+    """
+
+    text: Annotated[
+        str, Doc("Text of the trace. In a scenario's file, `file` may name a text file instead.")
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class TokenBucket(ScenarioPart):
+    """A token bucket (RFC 2697) with one burst: it is full at first, and fills at `rate`.
+
+    As `police` it drops packets for which it has not enough tokens, before the buffer. As `shape`
+    it delays them behind the buffer. A policer drops every packet that is longer than the burst.
+    """
+
+    rate: Annotated[Rate, Doc("Rate at which tokens are added.")]
+    burst: Annotated[Size, Doc("Size of the bucket, below 4 GB.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class DelayChange(ScenarioPart):
+    """A change of a link's delay, for example by a change of route.
+
+    The new delay applies to packets that leave the link after the change. If it is shorter, these
+    packets can overtake earlier ones.
     """
 
     at: Annotated[Duration, Doc("Time of the change. Changes are listed in the order of time.")]
-    delay: Annotated[Duration | None, Doc("The new propagation delay.")] = None
-    rate: Annotated[Rate | None, Doc("The new transmission rate.")] = None
-    buffer: Annotated[Buffer | None, Doc("The new buffer.")] = None
-    loss: Annotated[
-        Loss | None, Doc("The new loss. A packet loss of probability 0 ends losses.")
-    ] = None
+    delay: Annotated[Duration, Doc("The new propagation delay.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Reorder(ScenarioPart):
+    """Additional delay of some packets, so that later packets overtake them.
+
+    Each packet is delayed with the same probability, independently.
+    """
+
+    probability: Annotated[Share, Doc("Probability that a packet is delayed, 0 to 1.")]
+    by: Annotated[Duration, Doc("The additional delay.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -287,6 +423,10 @@ class Buffer(ScenarioPart):
             "persists.",
             absent="drop-tail",
         ),
+    ] = None
+    fq_codel: Annotated[
+        FqCoDel | None,
+        Doc("A queue with controlled delay for each flow, instead of `red`.", absent="drop-tail"),
     ] = None
     discard: Annotated[
         Discard | None, Doc("With `cells`: the discard policy.", absent='`{ policy = "plain" }`')
@@ -378,6 +518,26 @@ class CoDel(ScenarioPart):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FqCoDel(ScenarioPart):
+    """Flow queueing with controlled delay (RFC 8290): a queue for each flow, with CoDel.
+
+    Flows are divided among `flows` queues by a hash. The queues take turns by deficit round-robin,
+    and queues of new flows come first. If the buffer is full, the first packet of the queue with
+    the most bytes is dropped.
+    """
+
+    target: Annotated[Duration, Doc("Acceptable queueing delay of a queue; below `interval`.")] = (
+        "5ms"
+    )
+    interval: Annotated[
+        Duration, Doc("Time for which the delay may exceed `target` before the first drop.")
+    ] = "100ms"
+    ecn: Annotated[bool, Doc("Mark ECN-capable packets instead of dropping them.")] = True
+    flows: Annotated[int, Doc("Number of queues, 1 to 65536.")] = 1024
+    quantum: Annotated[Size, Doc("Bytes that a queue may send in a turn.")] = "1514B"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Discard(ScenarioPart):
     """Discard policy of a port of ATM cells.
 
@@ -410,17 +570,6 @@ class Discard(ScenarioPart):
             "workload."
         ),
     ] = "flow"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Reorder(ScenarioPart):
-    """Additional delay of some packets, so that later packets overtake them.
-
-    Each packet is delayed with the same probability, independently.
-    """
-
-    probability: Annotated[Share, Doc("Probability that a packet is delayed, 0 to 1.")]
-    by: Annotated[Duration, Doc("The additional delay.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -66,7 +66,7 @@ class Scenario(ScenarioKeys):
 
     @classmethod
     def from_toml(cls, path: str | PathLike[str]) -> Self:
-        """Read a scenario file. Paths of size files are relative to its folder.
+        """Read a scenario file. Paths of other files are relative to its folder.
 
         Raises `ScenarioError` if the file cannot be read or is not a scenario.
         """
@@ -80,7 +80,7 @@ class Scenario(ScenarioKeys):
 
     @classmethod
     def from_toml_text(cls, text: str, *, base: str | PathLike[str] = ".") -> Self:
-        """Read a scenario from TOML text. Paths of size files are relative to ``base``.
+        """Read a scenario from TOML text. Paths of other files are relative to ``base``.
 
         Raises `ScenarioError` if the text is not TOML or not a scenario.
         """
@@ -90,10 +90,10 @@ class Scenario(ScenarioKeys):
     def from_dict(cls, data: dict[str, Any], *, base: str | PathLike[str] = ".") -> Self:
         """Build a scenario from plain data with the keys of the TOML form.
 
-        Paths of size files are relative to ``base``. Raises `ScenarioError` for an unknown or
+        Paths of other files are relative to ``base``. Raises `ScenarioError` for an unknown or
         missing key, or an invalid value.
         """
-        inlined = files.inline_size_files(data, Path(base))
+        inlined = files.inline_files(data, Path(base))
         try:
             scenario: Self = codec.decode(cls, inlined)
         except ScenarioError as error:

@@ -1,4 +1,7 @@
-use link::{Balanced, Burst, CoDel, DropReason, LossModel};
+use link::{
+    Balanced, Burst, CoDel, DropReason, FqCoDel, GilbertElliott, Jitter, LossModel, LossTrace,
+    RateTrace, TokenBucket,
+};
 use proptest::prelude::*;
 use units::Rate;
 
@@ -277,19 +280,42 @@ fn anything() -> impl Strategy<Value = LineConfig> {
         (0.0..1.0).prop_map(|x| LossModel::PerPacket(p(x))),
         (0.0..0.01).prop_map(|x| LossModel::PerByte(p(x))),
         Just(LossModel::Burst(Burst::new(p(0.2), 3.0).unwrap())),
+        Just(LossModel::Trace(LossTrace::new(vec![true, false, false], false))),
+        Just(LossModel::GilbertElliott(GilbertElliott {
+            good_to_bad: p(0.2),
+            bad_to_good: p(0.3),
+            bad_loss: p(0.7),
+            good_loss: p(0.1),
+        })),
     ];
     let chances = (0.0..0.6, 0.0..0.6, 0.0..0.6);
     let codel = CoDel::new(Duration::from_micros(200), Duration::from_micros(900)).unwrap();
-    let disciplines = prop_oneof![Just(Discipline::DropTail), Just(Discipline::CoDel(codel))];
+    let fair = Discipline::FqCoDel(FqCoDel::new(codel, 4).unwrap());
+    let disciplines =
+        prop_oneof![Just(Discipline::DropTail), Just(Discipline::CoDel(codel)), Just(fair)];
     let numbers = (1..50_000_000u64, 0..30u64, 1..20u32);
-    (loss, chances, numbers, disciplines).prop_map(
-        |(loss, (a, b, c), (rate, delay, room), discipline)| {
+    let jitter = prop::option::of(any::<bool>());
+    let bucket = |rate| TokenBucket::new(Rate::from_bits_per_sec(rate).unwrap(), 3000).unwrap();
+    let bucket = prop::option::of((1_000_000..20_000_000u64).prop_map(bucket));
+    let traces = prop_oneof![
+        Just(None),
+        Just(Some(RateTrace::parse("1\n1\n3\n").unwrap())),
+        Just(Some(RateTrace::parse("0s 9mbit\n2ms 0\n5ms repeat").unwrap())),
+    ];
+    let rates = (prop::array::uniform2(bucket), traces);
+    (loss, chances, numbers, disciplines, jitter, rates).prop_map(
+        |(loss, (a, b, c), (rate, delay, room), discipline, jitter, rates)| {
+            let ([police, shape], rate_trace) = rates;
             let link = LinkConfig {
                 discipline,
+                rate_trace,
+                police,
+                shape,
                 rate: Rate::from_bits_per_sec(rate),
                 delay: MS * delay,
                 buffer: link::Buffer::packets(room).unwrap(),
                 loss,
+                jitter: jitter.map(|reorders| Jitter::normal(MS * 4).with_reordering(reorders)),
                 reorder: Some(Reorder { probability: p(c), by: MS * 7 }),
                 ..LinkConfig::default()
             };

@@ -1,4 +1,7 @@
-use link::{Balanced, CoDel, Measure, Probability, Red, Reorder};
+use link::{
+    Balanced, CoDel, FqCoDel, GilbertElliott, Jitter, LossTrace, Measure, Probability, RateTrace,
+    Red, Reorder, TokenBucket,
+};
 use units::Rate;
 
 use super::*;
@@ -65,6 +68,12 @@ fn every_way_to_write_a_queue_and_a_loss_is_read() {
     let ms = Duration::from_millis;
     let codel = Discipline::CoDel(CoDel::new(ms(5), ms(100)).unwrap());
     assert_eq!(rated(r#""codel": "5ms, 100ms""#).link.discipline, codel);
+    let fair = |flows| {
+        let codel = CoDel::new(ms(5), ms(100)).unwrap();
+        Discipline::FqCoDel(FqCoDel::new(codel, flows).unwrap())
+    };
+    assert_eq!(rated(r#""fq-codel": "5ms, 100ms""#).link.discipline, fair(1024));
+    assert_eq!(rated(r#""fq-codel": "5ms,100ms, 8""#).link.discipline, fair(8));
     let half = Probability::new(0.5).unwrap();
     let balanced = Discipline::Balanced(Balanced::new(tenth, half, 25).unwrap());
     let queued = rated(r#""balanced": "10%,0.5, 25", "queue": "100packets""#);
@@ -73,6 +82,16 @@ fn every_way_to_write_a_queue_and_a_loss_is_read() {
     assert_eq!(rated(r#""loss-linear": "0.1@1500B""#).link.loss, LossModel::Linear(linear));
     let burst = Burst::new(tenth, 3.0).unwrap();
     assert_eq!(rated(r#""loss-burst": "0.1,3""#).link.loss, LossModel::Burst(burst));
+    let probability = |value: f64| Probability::new(value).unwrap();
+    let gilbert = |text: &str| rated(&format!(r#""loss-gilbert": "{text}""#)).link.loss;
+    let [good_to_bad, bad_to_good] = [0.01, 0.3].map(probability);
+    let (bad_loss, good_loss) = (Probability::ONE, Probability::ZERO);
+    let mut law = GilbertElliott { good_to_bad, bad_to_good, bad_loss, good_loss };
+    assert_eq!(gilbert("1%,0.3"), LossModel::GilbertElliott(law));
+    law.bad_loss = probability(0.8);
+    assert_eq!(gilbert("0.01, 30%, 0.8"), LossModel::GilbertElliott(law));
+    law.good_loss = probability(0.001);
+    assert_eq!(gilbert("0.01,0.3,0.8,0.001"), LossModel::GilbertElliott(law));
     assert_eq!(
         rated(r#""loss-mask": "1, 0,0""#).link.loss,
         LossModel::Mask(vec![true, false, false])
@@ -87,6 +106,126 @@ fn every_way_to_write_a_queue_and_a_loss_is_read() {
         (line.duplicate, line.corrupt, line.link.reorder),
         (tenth, tenth, Some(Reorder { probability: tenth, by: Duration::from_millis(5) }))
     );
+}
+
+/// A file that is removed at the end of a test.
+struct TextFile(std::path::PathBuf);
+
+impl TextFile {
+    fn new(name: &str, text: &str) -> Self {
+        let name = format!("tcpsf-settings-{}-{name}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, text).unwrap();
+        Self(path)
+    }
+
+    fn option(&self, option: &str, prefix: &str) -> String {
+        serde_json::json!({ "both": { option: format!("{prefix}{}", self.0.display()) } })
+            .to_string()
+    }
+}
+
+impl Drop for TextFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn laws_of_jitter_are_read() {
+    let ms = Duration::from_millis;
+    let jitter = |option: &str, text: &str| {
+        read(&format!(r#"{{"both": {{"{option}": "{text}"}}}}"#)).up.link.jitter.unwrap()
+    };
+    assert_eq!(jitter("jitter", "uniform:5ms"), Jitter::uniform(ms(5)));
+    assert_eq!(jitter("jitter", "normal: 5ms"), Jitter::normal(ms(5)));
+    assert_eq!(jitter("jitter", "pareto:5ms"), Jitter::pareto(ms(5), 3.0).unwrap());
+    assert_eq!(
+        jitter("jitter-reorder", "pareto:5ms,1.5"),
+        Jitter::pareto(ms(5), 1.5).unwrap().with_reordering(true)
+    );
+    let own = r#"{"both": {"jitter": "normal:5ms"}, "up": {"jitter-reorder": "uniform:1ms"}, "down": {"jitter": "none"}}"#;
+    let own = read(own);
+    assert_eq!(own.up.link.jitter, Some(Jitter::uniform(ms(1)).with_reordering(true)));
+    assert_eq!(own.down.link.jitter, None);
+    let file = TextFile::new("delays", "1ms\n-2ms # early\n");
+    let found = read(&file.option("jitter", "file:")).up.link.jitter;
+    assert_eq!(found, Some(Jitter::samples(vec![1_000_000, -2_000_000]).unwrap()));
+    for (json, wanted) in [
+        (
+            r#"{"up": {"jitter": "5ms"}}"#,
+            "`--up-jitter 5ms`: it is not a law and its size, such as `normal:5ms`",
+        ),
+        (
+            r#"{"both": {"jitter": "square:5ms"}}"#,
+            "`--jitter square:5ms`: there is no law `square`",
+        ),
+        (
+            r#"{"both": {"jitter": "pareto:5ms,1"}}"#,
+            "`--jitter pareto:5ms,1`: a Pareto distribution of shape 1 is impossible: it must be above 1 and at most 1000",
+        ),
+        (
+            r#"{"both": {"jitter": "normal:5ms", "jitter-reorder": "normal:5ms"}}"#,
+            "`--jitter normal:5ms`: there is `--jitter-reorder` as well",
+        ),
+        (
+            r#"{"both": {"jitter": "file:/none"}}"#,
+            "`--jitter file:/none`: cannot read `/none`: no such file or directory",
+        ),
+    ] {
+        assert_eq!(refused(json), wanted);
+    }
+}
+
+#[test]
+fn traces_of_rates_and_token_buckets_are_read() {
+    let file = TextFile::new("rates", "0s 10mbit\n5s 2mbit\n9s repeat\n");
+    let link = read(&file.option("rate-trace", "")).up.link;
+    let trace = RateTrace::parse("0s 10mbit\n5s 2mbit\n9s repeat\n").unwrap();
+    assert_eq!((link.rate, link.rate_trace), (None, Some(trace)));
+    let damaged = TextFile::new("rates-damaged", "5\n4\n");
+    let error = refused(&damaged.option("rate-trace", ""));
+    assert!(error.ends_with(", line 2: 4 is before 5, and times must not decrease"), "{error}");
+    let rate = Rate::from_bits_per_sec(5_000_000).unwrap();
+    let bucket = Some(TokenBucket::new(rate, 15_000).unwrap());
+    let json =
+        r#"{"up": {"police": "5mbit, 15kB"}, "down": {"shape": "5mbit,15kB", "queue": "30kB"}}"#;
+    let settings = read(json);
+    assert_eq!((settings.up.link.police, settings.up.link.shape), (bucket, None));
+    assert_eq!((settings.down.link.police, settings.down.link.shape), (None, bucket));
+    for (json, wanted) in [
+        (
+            r#"{"both": {"rate": "1mbit", "rate-trace": "x"}}"#,
+            "`--rate 1mbit`: there is `--rate-trace` as well",
+        ),
+        (
+            r#"{"both": {"police": "5mbit"}}"#,
+            "`--police 5mbit`: it is not a rate and a burst, such as `5mbit,15kB`",
+        ),
+        (
+            r#"{"up": {"shape": "5,15kB"}}"#,
+            "`--up-shape 5,15kB`: `5` is not a rate above zero such as `10Mb/s` or `32kbit`",
+        ),
+        (
+            r#"{"both": {"shape": "5mbit,1kB"}}"#,
+            "`--shape 5mbit,1kB`: the burst is shorter than a packet of 1500 bytes",
+        ),
+    ] {
+        assert_eq!(refused(json), wanted);
+    }
+}
+
+#[test]
+fn traces_of_losses_are_read_from_files() {
+    let file = TextFile::new("losses", "0\n0\n1\n");
+    for (prefix, data_only) in [("", false), ("data:", true)] {
+        let trace = LossTrace::new(vec![false, false, true], data_only);
+        let found = read(&file.option("loss-file", prefix)).down.link.loss;
+        assert_eq!(found, LossModel::Trace(trace));
+    }
+    let damaged = TextFile::new("damaged", "0\n2\n");
+    let error = refused(&damaged.option("loss-file", ""));
+    assert!(error.ends_with(", line 2: `2` is neither 0 nor 1"), "{error}");
 }
 
 #[test]
@@ -140,6 +279,10 @@ fn errors_name_the_loss() {
         (
             r#"{"both": {"loss": "nan"}}"#,
             "`--loss nan`: NaN is not a probability: it must lie between 0 and 1",
+        ),
+        (
+            r#"{"both": {"loss-gilbert": "0.1"}}"#,
+            "`--loss-gilbert 0.1`: it is not two to four probabilities, such as `0.01,0.3`",
         ),
         (r#"{"down": {"loss-mask": "1,2"}}"#, "`--down-loss-mask 1,2`: `2` is neither 0 nor 1"),
         (
@@ -197,6 +340,18 @@ fn errors_name_the_queue_discipline() {
         (
             r#"{"both": {"rate": "1mbit", "codel": "5ms"}}"#,
             "`--codel 5ms`: it is not a target and an interval, such as `5ms,100ms`",
+        ),
+        (
+            r#"{"both": {"rate": "1mbit", "fq-codel": "5ms,100ms,0"}}"#,
+            "`--fq-codel 5ms,100ms,0`: FQ-CoDel with 0 queues is impossible: there must be 1 to 65536",
+        ),
+        (
+            r#"{"both": {"rate": "1mbit", "fq-codel": "5ms,100ms,"}}"#,
+            "`--fq-codel 5ms,100ms,`: `` is not a number of queues",
+        ),
+        (
+            r#"{"both": {"rate": "1mbit", "fq-codel": "5ms"}}"#,
+            "`--fq-codel 5ms`: it is not a target and an interval, such as `5ms,100ms`",
         ),
         (
             r#"{"both": {"codel": "5ms,100ms"}}"#,

@@ -1,6 +1,11 @@
 //! Parses the values of options.
 
-use link::{Balanced, Buffer, CoDel, ConfigError, LossModel, Measure, Probability, Red, Reorder};
+mod files;
+
+use link::{
+    Balanced, Buffer, CoDel, ConfigError, FqCoDel, GilbertElliott, LossModel, Measure, Probability,
+    Red, Reorder, TokenBucket,
+};
 use units::{Duration, Rate, parse_bytes};
 
 use crate::masks::ConnectionMasks;
@@ -29,11 +34,19 @@ impl Value {
             "queue" => "`150kB`, `100packets`, or in chunks as `150kB/256B`",
             "red" => "`30kB,90kB,0.1` or `5packets,15packets`",
             "codel" => "`5ms,100ms`",
+            "fq-codel" => "`5ms,100ms` or `5ms,100ms,1024`",
             "balanced" => "`0.4,0.9,25`",
             "loss" | "loss-per-byte" | "duplicate" | "corrupt" => "`0.01` or `1%`",
             "loss-linear" => "`0.01@1500B`",
             "loss-burst" => "`0.01,3`",
+            "loss-gilbert" => "`0.01,0.3` or `0.01,0.3,0.8,0.001`",
             "loss-mask" | "loss-mask-all" => "`1,0,0,1`",
+            "rate-trace" => "`trace.txt`",
+            "police" | "shape" => "`5mbit,15kB`",
+            "loss-file" => "`losses.txt`, or as `data:losses.txt` for segments with data only",
+            "jitter" | "jitter-reorder" => {
+                "`uniform:5ms`, `normal:5ms`, `pareto:5ms` or `file:delays.txt`"
+            }
             "reorder" => "`0.01,5ms`",
             _ => return None,
         })
@@ -46,6 +59,15 @@ impl Value {
     pub(super) fn rate(&self) -> Result<Rate, SettingsError> {
         let hint = "a rate is in bits per second, such as `10mbit` or `10Mb/s`";
         self.text.parse().map_err(|e: units::ParseError| self.error(&e.to_string()).with_hint(hint))
+    }
+
+    /// Parses a rate and a burst, `5mbit,15kB`.
+    pub(super) fn token_bucket(&self) -> Result<TokenBucket, SettingsError> {
+        let (rate, burst) = self.pair(',', "a rate and a burst, such as `5mbit,15kB`")?;
+        let rate = Self { text: rate.trim().to_owned(), ..self.clone() };
+        let rate = rate.rate().map_err(|e| SettingsError { value: self.text.clone(), ..e })?;
+        let burst = self.small(self.bytes(burst.trim())?)?;
+        TokenBucket::new(rate, burst).map_err(|e| self.refused(e))
     }
 
     /// Parses a time of at most `most`.
@@ -124,7 +146,28 @@ impl Value {
 
     /// Parses `5ms,100ms`. ECN-capable packets are marked.
     pub(super) fn codel(&self) -> Result<CoDel, SettingsError> {
-        let (target, interval) = self.pair(',', "a target and an interval, such as `5ms,100ms`")?;
+        self.codel_times(&self.text)
+    }
+
+    /// Parses `5ms,100ms` or `5ms,100ms,1024`, the last of which is the number of queues.
+    pub(super) fn fq_codel(&self) -> Result<FqCoDel, SettingsError> {
+        let commas: Vec<usize> = self.text.match_indices(',').map(|(at, _)| at).collect();
+        let (times, flows) = match commas.get(1) {
+            Some(&second) => (&self.text[..second], self.text[second + 1..].trim()),
+            None => (self.text.as_str(), ""),
+        };
+        let flows = match flows {
+            "" if commas.len() < 2 => FqCoDel::FLOWS,
+            _ => flows
+                .parse()
+                .map_err(|_| self.error(&format!("`{flows}` is not a number of queues")))?,
+        };
+        FqCoDel::new(self.codel_times(times)?, flows).map_err(|e| self.refused(e))
+    }
+
+    fn codel_times(&self, text: &str) -> Result<CoDel, SettingsError> {
+        let wanted = "it is not a target and an interval, such as `5ms,100ms`";
+        let (target, interval) = text.split_once(',').ok_or_else(|| self.error(wanted))?;
         let time = |text: &str| self.time(text, MAX_DELAY);
         CoDel::new(time(target)?, time(interval)?).map_err(|e| self.refused(e))
     }
@@ -140,6 +183,21 @@ impl Value {
             gap.parse().map_err(|_| self.error(&format!("`{gap}` is not a number of packets")))?;
         let (lower, upper) = (self.probability(lower)?, self.probability(upper)?);
         Balanced::new(lower, upper, gap).map_err(|e| self.refused(e))
+    }
+
+    /// Parses `0.01,0.3,0.8,0.001`. The loss probabilities of the bad and of the good state are 1
+    /// and 0 if they are missing, as in netem(8).
+    pub(super) fn gilbert(&self) -> Result<GilbertElliott, SettingsError> {
+        let parts = self.text.split(',').map(|part| self.probability(part));
+        let parts = parts.collect::<Result<Vec<_>, _>>()?;
+        let (Some(&good_to_bad), Some(&bad_to_good), 2..=4) =
+            (parts.first(), parts.get(1), parts.len())
+        else {
+            return Err(self.error("it is not two to four probabilities, such as `0.01,0.3`"));
+        };
+        let bad_loss = parts.get(2).copied().unwrap_or(Probability::ONE);
+        let good_loss = parts.get(3).copied().unwrap_or(Probability::ZERO);
+        Ok(GilbertElliott { good_to_bad, bad_to_good, bad_loss, good_loss })
     }
 
     /// Parses `1,0,0`: 1 is lost. `1,0;0,1` has a mask for each of two connections.

@@ -1,9 +1,10 @@
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
+use units::Rate;
 
 use super::*;
-use crate::{Discipline, Link, LinkConfig, Outcome, Verdict};
+use crate::{Buffer, Discipline, DropReason, Link, LinkConfig, Offered, Outcome, Tally, Verdict};
 
 /// The transmission time of a byte.
 const NANOS_PER_BYTE: u64 = 100;

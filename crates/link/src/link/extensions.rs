@@ -1,20 +1,24 @@
 //! Optional features of a link: disciplines that drop early, queues with deferred verdicts, cells,
 //! and delays that change.
 
-use units::{Duration, Instant};
+use units::Instant;
 
 use super::Link;
 use crate::atm::{Framing, Port};
 use crate::balanced::BalancedState;
-use crate::codel::{CoDelLine, CoDelQueue};
+use crate::codel::SingleQueue;
 use crate::config::{Discipline, LinkConfig, LossPoint};
 use crate::custom::{Admission, CustomDiscipline, CustomLoss, LossFacts, QueueFacts};
 use crate::decision::{Decision, DecisionKind, DeferringQueue};
 use crate::deferred::{Deferred, QueuedVerdict, VerdictKind};
+use crate::fq_codel::FairQueues;
 use crate::loss::LossModel;
 use crate::packet::{Chance, DropReason, InFlight, Offered, Outcome};
-use crate::path::Path;
+use crate::path::{Extra, Path, Queued};
 use crate::red::{EarlyDecision, RedState};
+use crate::scheduled::{ScheduledLine, ScheduledQueue};
+use crate::token_bucket::BucketState;
+use crate::transmitter::Transmitter;
 
 /// The state of a link's optional features.
 #[derive(Debug)]
@@ -24,9 +28,13 @@ pub(super) struct Extensions<P> {
     pub(super) loss: Option<Box<dyn CustomLoss>>,
     /// The queue with deferred verdicts. If there is one, `queue` of the link is not used.
     pub(super) deferred: Option<Deferred<P>>,
+    /// The policer in front of the buffer.
+    pub(super) policer: Option<BucketState>,
+    /// The line, if it has a shaper or a trace. Then `line` of the link is not used.
+    pub(super) transmitter: Option<Transmitter>,
     pub(super) framing: Framing,
     pub(super) cut_through: bool,
-    /// The path; `None` if it keeps packets in order.
+    /// The path; `None` if its delay is constant.
     pub(super) path: Option<Path>,
     /// The time of the next change of the configuration.
     pub(super) next_change: Option<Instant>,
@@ -50,42 +58,41 @@ impl<P> Extensions<P> {
     /// The state of all features, also for a link without any of them.
     pub(super) fn build(config: &LinkConfig) -> Self {
         let early = match &config.discipline {
-            // CoDel decides when packets leave.
-            Discipline::DropTail | Discipline::CoDel(_) => Early::Nothing,
-            Discipline::Red(red) => Early::Red(RedState::new(*red, config.rate)),
+            // CoDel and FQ-CoDel decide when packets leave.
+            Discipline::DropTail | Discipline::CoDel(_) | Discipline::FqCoDel(_) => Early::Nothing,
+            Discipline::Red(red) => Early::Red(RedState::new(*red, config.mean_rate())),
             Discipline::Balanced(balanced) => {
                 Early::Balanced(BalancedState::new(*balanced, config.buffer.capacity()))
             }
             Discipline::Custom(factory) => Early::Custom(factory.make()),
         };
-        let queue: Option<Box<dyn DeferringQueue>> =
-            match (config.rate, config.port, &config.discipline) {
-                (Some(rate), Some(port), _) => Some(Box::new(Port::new(port, rate))),
-                (Some(rate), None, Discipline::CoDel(codel)) => {
-                    let line = CoDelLine {
-                        rate,
-                        framing: config.framing,
-                        buffer: config.buffer,
-                        counts_in_service: config.counts_in_service,
-                    };
-                    Some(Box::new(CoDelQueue::new(*codel, line)))
-                }
-                _ => None,
-            };
+        let deferred = deferring_queue(config).map(Deferred::new);
         let loss = match &config.loss {
             LossModel::Custom(factory) => Some(factory.make()),
             _ => None,
         };
-        let deferred = queue.map(Deferred::new);
-        let (delay, reorder) = (config.delay, config.reorder);
+        let (delay, jitter, reorder) = (config.delay, config.jitter.as_ref(), config.reorder);
         let path = if config.changes.is_empty() {
-            Path::new(delay, &config.delay_changes, reorder)
+            Path::new(delay, &config.delay_changes, jitter, reorder)
         } else {
-            Some(Path::adjustable(delay, &config.delay_changes, reorder))
+            Some(Path::adjustable(delay, &config.delay_changes, jitter, reorder))
         };
         let next_change = config.changes.first();
         let (framing, cut_through) = (config.framing, config.cut_through);
-        Self { early, loss, deferred, framing, cut_through, path, next_change }
+        let changes_rate = config.rate_trace.is_some() || config.shape.is_some();
+        let transmitter = transmitter(config).filter(|_| changes_rate && deferred.is_none());
+        let policer = config.police.map(BucketState::new);
+        Self {
+            early,
+            loss,
+            deferred,
+            policer,
+            transmitter,
+            framing,
+            cut_through,
+            path,
+            next_change,
+        }
     }
 
     #[inline(never)]
@@ -96,6 +103,34 @@ impl<P> Extensions<P> {
         };
         // Without packets, a change can wait for the next one.
         next.map(|next| self.next_change.map_or(next, |change| change.min(next)))
+    }
+}
+
+/// The line of a link; `None` if it is infinitely fast.
+fn transmitter(config: &LinkConfig) -> Option<Transmitter> {
+    Transmitter::new(config.rate, config.rate_trace.as_ref(), config.shape)
+}
+
+/// The queue of a link that decides after the arrival of packets.
+fn deferring_queue(config: &LinkConfig) -> Option<Box<dyn DeferringQueue>> {
+    if let Some(port) = config.port {
+        return config.rate.map(|rate| Box::new(Port::new(port, rate)) as Box<_>);
+    }
+    let line = |transmitter| ScheduledLine {
+        transmitter,
+        framing: config.framing,
+        buffer: config.buffer,
+        counts_in_service: config.counts_in_service,
+    };
+    let line = transmitter(config).map(line)?;
+    match config.discipline {
+        Discipline::CoDel(codel) => {
+            Some(Box::new(ScheduledQueue::new(SingleQueue::new(codel), line)))
+        }
+        Discipline::FqCoDel(fair) => {
+            Some(Box::new(ScheduledQueue::new(FairQueues::new(fair), line)))
+        }
+        _ => None,
     }
 }
 
@@ -113,15 +148,20 @@ impl<P> Link<P> {
         self.advance_to(now);
         let now = self.now;
         self.offered.count(packet.bytes);
+        if !self.conforms(now, packet.bytes) {
+            if self.loss_point == LossPoint::Line {
+                self.loss.skip(packet);
+            }
+            return (self.refuse(packet, DropReason::Early), Instant::NEVER);
+        }
         if let Some(room) = self.deferred().map(|deferred| deferred.queue.has_room(packet.bytes)) {
             return match self.admit(packet, room, |link| link.loses_extended(now, packet, &draw)) {
                 Ok(lost) => {
                     if let Some(deferred) = self.deferred() {
                         deferred.queue.offer(now, packet, lost);
                     }
-                    let reorder_delay =
-                        if lost { Duration::ZERO } else { self.reorder_delay(draw) };
-                    (Outcome::Pending, Instant::ZERO + reorder_delay)
+                    let extra = if lost { Extra::default() } else { self.extra_delay(draw) };
+                    (Outcome::Pending, extra.as_instant())
                 }
                 Err(why) => (Outcome::Dropped(why), Instant::NEVER),
             };
@@ -133,35 +173,52 @@ impl<P> Link<P> {
             return (admission, Instant::NEVER);
         };
         let line_bytes = extensions.framing.line_bytes(packet.bytes);
-        let departure = self.transmit(now, packet.bytes, line_bytes, lost);
+        let transmitter =
+            self.extensions.as_deref_mut().and_then(|extensions| extensions.transmitter.as_mut());
+        let departure = match transmitter {
+            Some(transmitter) => {
+                let departure = transmitter.send(now, now, line_bytes);
+                self.enqueue(now, departure, packet.bytes, lost)
+            }
+            None => self.transmit(now, packet.bytes, line_bytes, lost),
+        };
         if lost {
             return (Outcome::Dropped(DropReason::Loss), Instant::NEVER);
         }
-        let extra = self.reorder_delay(draw);
-        let delivery = self.delivery_time(departure, packet.bytes) + extra;
-        self.record_extra_delay(now, departure, extra);
+        let extra = self.extra_delay(draw);
+        let delivery = self.delivery_time(departure, packet.bytes, extra);
+        self.record_queued(now, departure, delivery, extra);
         match admission {
             Outcome::Accepted if self.has_path() => (Outcome::Pending, delivery),
             _ => (admission, delivery),
         }
     }
 
+    /// Returns false if a policer drops the packet.
+    fn conforms(&mut self, now: Instant, bytes: u32) -> bool {
+        let policer =
+            self.extensions.as_deref_mut().and_then(|extensions| extensions.policer.as_mut());
+        policer.is_none_or(|policer| policer.conforms(now, bytes))
+    }
+
     fn has_path(&self) -> bool {
         self.extensions.as_ref().is_some_and(|extensions| extensions.path.is_some())
     }
 
-    /// The packet's additional delay from [`Reorder`](crate::Reorder).
-    fn reorder_delay(&self, draw: impl Fn(Chance) -> u64) -> Duration {
+    /// The random parts of the packet's delay.
+    fn extra_delay(&self, draw: impl Fn(Chance) -> u64) -> Extra {
         let path = self.extensions.as_deref().and_then(|extensions| extensions.path.as_ref());
-        path.map_or(Duration::ZERO, |path| path.reorder_delay(|| draw(Chance::Reorder)))
+        path.map_or(Extra::default(), |path| path.draw(draw))
     }
 
-    /// Records the additional delay of a packet that waits for the line.
-    fn record_extra_delay(&mut self, now: Instant, departure: Instant, extra: Duration) {
+    /// Records the delivery of a packet. A change of the configuration needs it until the packet has
+    /// left the line.
+    fn record_queued(&mut self, now: Instant, departure: Instant, delivery: Instant, extra: Extra) {
         let path = self.extensions.as_deref_mut().and_then(|extensions| extensions.path.as_mut());
-        if let Some(path) = path.filter(|_| departure > now) {
+        if let Some(path) = path {
             path.queued.retire(now);
-            path.queued.push(departure, extra);
+            let (extra, late) = path.separate(extra);
+            path.queued.push(Queued { departure, delivery, extra, late });
         }
     }
 
@@ -193,9 +250,17 @@ impl<P> Link<P> {
     }
 
     /// The time at which the link delivers a packet that leaves the line at `departure`.
-    pub(super) fn delivery_time(&self, departure: Instant, bytes: u32) -> Instant {
-        let path = self.extensions.as_deref().and_then(|extensions| extensions.path.as_ref());
-        let delivery = departure + path.map_or(self.delay, |path| path.delay(departure));
+    pub(super) fn delivery_time(
+        &mut self,
+        departure: Instant,
+        bytes: u32,
+        extra: Extra,
+    ) -> Instant {
+        let path = self.extensions.as_deref_mut().and_then(|extensions| extensions.path.as_mut());
+        let delivery = match path {
+            Some(path) => path.delivery(departure, extra),
+            None => departure + self.delay,
+        };
         if !self.extensions.as_ref().is_some_and(|extensions| extensions.cut_through) {
             return delivery;
         }
@@ -208,11 +273,11 @@ impl<P> Link<P> {
     /// Applies the decisions of a queue with deferred verdicts up to now.
     pub(super) fn apply_verdicts(&mut self) {
         while let Some((decision, packet)) = self.poll_decision() {
-            let InFlight { delivery: reorder_delay, bytes, content } = packet;
+            let InFlight { delivery: extra, bytes, content } = packet;
             let kind = match decision.kind {
                 DecisionKind::Leaves(departure) | DecisionKind::LeavesMarked(departure) => {
-                    let delivery =
-                        self.delivery_time(departure, bytes) + reorder_delay.since(Instant::ZERO);
+                    let extra = Extra::from_instant(extra);
+                    let delivery = self.delivery_time(departure, bytes, extra);
                     self.in_flight.push_back(InFlight { delivery, bytes, content });
                     let behind = self.restore_order();
                     let Some(deferred) = self.deferred() else { return };

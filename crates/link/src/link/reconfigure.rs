@@ -1,6 +1,6 @@
 //! Changes of the configuration while packets are in the link.
 
-use units::{Instant, Serializer};
+use units::{Duration, Instant, Serializer};
 
 use super::Link;
 use super::extensions::{Early, Extensions};
@@ -8,7 +8,7 @@ use crate::config::{Discipline, LinkChanges, LinkConfig};
 use crate::decision::QueueParameters;
 use crate::error::ConfigError;
 use crate::packet::InFlight;
-use crate::path::Path;
+use crate::path::{Extra, Path, Queued};
 
 impl<P> Link<P> {
     /// The configuration of the link, with all changes so far.
@@ -32,8 +32,8 @@ impl<P> Link<P> {
     /// [`newest_mut`](Self::newest_mut) is not defined until the next offer.
     ///
     /// # Errors
-    /// If the change adds, removes or alters cells or CoDel: the queue would have to pass its
-    /// packets to one of another kind. The link is unchanged then.
+    /// If the change adds or removes CoDel, or alters cells, FQ-CoDel, a shaper or a trace of the
+    /// rate. The link is unchanged then.
     pub fn reconfigure(&mut self, now: Instant, config: LinkConfig) -> Result<(), ConfigError> {
         self.advance_to(now);
         let config = LinkChanges::at(config, self.now);
@@ -55,7 +55,7 @@ impl<P> Link<P> {
     }
 
     fn change_to(&mut self, config: Box<LinkConfig>) {
-        let waiting = self.take_waiting();
+        let (waiting, floor) = self.take_waiting();
         let from = std::mem::replace(&mut self.config, config);
         self.loss.change(&from.loss, &self.config.loss);
         self.loss_point = self.config.loss_point;
@@ -64,8 +64,9 @@ impl<P> Link<P> {
         if let Some(old) = self.extensions.take() {
             extensions.continue_from(*old, &from, &self.config);
         }
-        let LinkConfig { delay, delay_changes, reorder, .. } = &*self.config;
-        let path = Path::adjustable(*delay, delay_changes, *reorder);
+        let LinkConfig { delay, delay_changes, jitter, reorder, .. } = &*self.config;
+        let mut path = Path::adjustable(*delay, delay_changes, jitter.as_ref(), *reorder);
+        path.begin_at(floor);
         extensions.path = Some(path);
         self.extensions = Some(Box::new(extensions));
         self.queue.set_buffer(self.config.buffer, self.config.counts_in_service);
@@ -76,15 +77,16 @@ impl<P> Link<P> {
     }
 
     /// Removes the packets that have not left the line from those with a known delivery. Returns
-    /// them in order of departure, with the additional delay in place of the delivery.
-    fn take_waiting(&mut self) -> Vec<InFlight<P>> {
+    /// them in order of departure, with the random parts of their delays, and the last delivery of
+    /// the packets before them.
+    fn take_waiting(&mut self) -> (Vec<(InFlight<P>, Extra, Duration)>, Instant) {
         let now = self.now;
-        let mut extra_delays = Vec::new();
+        let (mut queued, mut floor) = (Vec::new(), Instant::ZERO);
         if let Some(extensions) = self.extensions.as_deref_mut()
             && let Some(path) = &mut extensions.path
         {
             path.queued.retire(now);
-            extra_delays.extend(path.queued.iter());
+            (queued, floor) = path.queued.packets();
         }
         let kept: Vec<(Instant, u32)> = self
             .queue
@@ -94,18 +96,23 @@ impl<P> Link<P> {
         let mut waiting = Vec::with_capacity(kept.len());
         // From the last to the first: of packets with one delivery time, the last accepted is last.
         for (position, &(departure, bytes)) in kept.iter().enumerate().rev() {
-            let extra = extra_delays.get(position).copied().unwrap_or_default();
-            let delivery = self.delivery_time(departure, bytes) + extra;
+            let (delivery, extra, late) = if let Some(packet) = queued.get(position) {
+                (packet.delivery, packet.extra, packet.late)
+            } else {
+                // Without a path, the delay is constant.
+                let none = Extra::default();
+                (self.delivery_time(departure, bytes, none), none, Duration::ZERO)
+            };
             let behind = self.in_flight.partition_point(|packet| packet.delivery <= delivery);
             let Some(packet) = behind.checked_sub(1).and_then(|at| self.in_flight.remove(at))
             else {
                 continue;
             };
             debug_assert_eq!((packet.delivery, packet.bytes), (delivery, bytes));
-            waiting.push(InFlight { delivery: Instant::ZERO + extra, ..packet });
+            waiting.push((packet, extra, late));
         }
         waiting.reverse();
-        waiting
+        (waiting, floor)
     }
 
     /// Reschedules the packets that wait for the line, and begins to use the new rate.
@@ -124,20 +131,19 @@ impl<P> Link<P> {
     }
 
     /// Returns the packets to the link, with their new delivery times.
-    fn put_waiting(&mut self, waiting: Vec<InFlight<P>>) {
+    fn put_waiting(&mut self, waiting: Vec<(InFlight<P>, Extra, Duration)>) {
         let residents: Vec<Instant> = self
             .queue
             .residents()
             .filter_map(|(departure, _, lost)| (!lost).then_some(departure))
             .collect();
-        for (packet, departure) in waiting.into_iter().zip(residents) {
-            let extra = packet.delivery.since(Instant::ZERO);
-            let delivery = self.delivery_time(departure, packet.bytes) + extra;
+        for ((packet, extra, late), departure) in waiting.into_iter().zip(residents) {
+            let delivery = self.delivery_time(departure, packet.bytes, extra) + late;
             self.in_flight.push_back(InFlight { delivery, ..packet });
             if let Some(extensions) = self.extensions.as_deref_mut()
                 && let Some(path) = &mut extensions.path
             {
-                path.queued.push(departure, extra);
+                path.queued.push(Queued { departure, delivery, extra, late });
             }
         }
         // Stable: packets with one delivery time stay in order.
@@ -151,7 +157,7 @@ impl<P> Extensions<P> {
     fn continue_from(&mut self, old: Self, from: &LinkConfig, to: &LinkConfig) {
         match (old.early, &to.discipline) {
             (Early::Red(mut state), Discipline::Red(red)) => {
-                state.change(*red, to.rate);
+                state.change(*red, to.mean_rate());
                 self.early = Early::Red(state);
             }
             (Early::Balanced(mut state), Discipline::Balanced(balanced)) => {
@@ -166,15 +172,19 @@ impl<P> Extensions<P> {
         if from.loss == to.loss {
             self.loss = old.loss;
         }
+        if from.police == to.police {
+            self.policer = old.policer;
+        }
+        // A shaper and a trace are fixed.
+        self.transmitter = old.transmitter;
         if let Some(mut deferred) = old.deferred {
-            if let Some(rate) = to.rate {
-                let LinkConfig { buffer, counts_in_service, .. } = *to;
-                let codel = match &to.discipline {
-                    Discipline::CoDel(codel) => Some(codel.parts()),
-                    _ => None,
-                };
-                deferred.queue.change(QueueParameters { rate, buffer, counts_in_service, codel });
-            }
+            let LinkConfig { rate, buffer, counts_in_service, discipline, .. } = to;
+            deferred.queue.change(&QueueParameters {
+                rate: rate.filter(|_| from.rate != to.rate),
+                buffer: *buffer,
+                counts_in_service: *counts_in_service,
+                discipline: discipline.clone(),
+            });
             self.deferred = Some(deferred);
         }
     }
@@ -184,7 +194,7 @@ impl LinkConfig {
     /// Checks that a link with this configuration can [change](Link::reconfigure) to another one.
     ///
     /// # Errors
-    /// If cells or the use of CoDel differ.
+    /// If cells, the use of CoDel, FQ-CoDel, a shaper or a trace of the rate differ.
     pub fn check_change(&self, to: &Self) -> Result<(), ConfigError> {
         let fixed = |part| Err(ConfigError::Fixed { part });
         let cells = |config: &Self| (config.framing, config.cut_through, config.port);
@@ -193,6 +203,19 @@ impl LinkConfig {
         }
         if self.has_deferred_verdicts() != to.has_deferred_verdicts() {
             return fixed("the use of CoDel");
+        }
+        let fair = |config: &Self| match config.discipline {
+            Discipline::FqCoDel(fair) => Some(fair),
+            _ => None,
+        };
+        if fair(self) != fair(to) {
+            return fixed("FQ-CoDel");
+        }
+        let shaped = |config: &Self| config.rate_trace.is_some() || config.shape.is_some();
+        let same =
+            (&self.rate, &self.rate_trace, self.shape) == (&to.rate, &to.rate_trace, to.shape);
+        if (shaped(self) || shaped(to)) && !same {
+            return fixed("a rate trace or a shaper, or the rate beside them,");
         }
         Ok(())
     }

@@ -144,6 +144,71 @@ fn a_burst_model_starts_in_equilibrium() {
     assert_share((0..100_000).map(first), 0.2);
 }
 
+/// The chain by matrices: the joint probability of the losses of consecutive packets is a product
+/// of vectors and matrices over the two states, so every pattern of losses has a closed form.
+fn pattern_probability(model: [f64; 4], pattern: [bool; 3]) -> f64 {
+    let [p, r, bad, good] = model;
+    let stays = [[1.0 - p, p], [r, 1.0 - r]];
+    let mut states = [r / (p + r), p / (p + r)];
+    for lost in pattern {
+        let seen = [good, bad].map(|loss| if lost { loss } else { 1.0 - loss });
+        let after =
+            |to: usize| (0..2).map(|from| states[from] * seen[from] * stays[from][to]).sum::<f64>();
+        states = [after(0), after(1)];
+    }
+    states.iter().sum()
+}
+
+/// χ² over the patterns of three consecutive losses. Triples that overlap depend on each other, so
+/// only every sixtieth is counted: the correlation of the states falls by 1 − p − r a packet.
+#[test]
+fn gilbert_elliott_has_the_patterns_of_the_chain() {
+    for chances in
+        [[0.1, 0.3, 0.7, 0.05], [0.2, 0.2, 1.0, 0.0], [0.5, 0.05, 0.3, 0.6], [0.9, 0.8, 0.5, 0.01]]
+    {
+        let [good_to_bad, bad_to_good, bad_loss, good_loss] = chances.map(p);
+        let law = GilbertElliott { good_to_bad, bad_to_good, bad_loss, good_loss };
+        let (mut random, apart) = (SplitMix(3), 60);
+        let mut model = Loss::new(LossModel::GilbertElliott(law));
+        let mut counts = [0u32; 8];
+        for _ in 0..PACKETS {
+            let lost = [(); 3].map(|()| model.loses(packet(1500), || random.next()));
+            counts[lost.iter().fold(0, |index, &lost| 2 * index + usize::from(lost))] += 1;
+            for _ in 3..apart {
+                model.loses(packet(1500), || random.next());
+            }
+        }
+        let cells = (0..8).map(|index: usize| {
+            let pattern = [4, 2, 1].map(|bit| index & bit != 0);
+            (f64::from(counts[index]), f64::from(PACKETS) * pattern_probability(chances, pattern))
+        });
+        let chi: f64 = cells
+            .filter(|(_, expected)| *expected > 0.0)
+            .map(|(count, expected)| (count - expected).powi(2) / expected)
+            .sum();
+        // χ² with 7 degrees of freedom exceeds 30 with probability 1e-4; the seed is fixed.
+        assert!(chi < 30.0, "χ² = {chi} for {chances:?}: {counts:?}");
+    }
+}
+
+#[test]
+fn gilbert_elliott_starts_in_equilibrium_and_in_the_good_state_without_changes() {
+    let [tenth, none] = [p(0.1), Probability::ZERO];
+    let law = GilbertElliott {
+        good_to_bad: tenth,
+        bad_to_good: p(0.4),
+        bad_loss: Probability::ONE,
+        good_loss: none,
+    };
+    let mut random = SplitMix(2);
+    let mut first =
+        |law| Loss::new(LossModel::GilbertElliott(law)).loses(packet(1), || random.next());
+    let firsts: Vec<bool> = (0..100_000).map(|_| first(law)).collect();
+    assert_share(firsts.into_iter(), 0.2);
+    let still = GilbertElliott { good_to_bad: none, bad_to_good: none, ..law };
+    assert!((0..1000).all(|_| !first(still)));
+}
+
 #[test]
 fn runs_too_short_for_the_loss_are_refused() {
     assert!(Burst::new(p(0.5), 1.0).is_ok());
@@ -192,6 +257,28 @@ fn a_mask_of_packets_counts_acknowledgments() {
 }
 
 #[test]
+fn a_trace_begins_again_at_its_end() {
+    for data_only in [false, true] {
+        let trace = LossTrace::new(vec![true, false, true], data_only);
+        let mut model = Loss::new(LossModel::Trace(trace));
+        let control = Offered { bytes: 40, ..Offered::default() };
+        let mut drops = |packet: Offered| model.loses(packet, no_chance);
+        if data_only {
+            assert!(!drops(control));
+        }
+        let lost: Vec<bool> = (0..7).map(|_| drops(packet(1500))).collect();
+        assert_eq!(lost, [true, false, true, true, false, true, true]);
+        assert!(!drops(control));
+        // An acknowledgment has used up an entry only of a trace of all packets.
+        assert_eq!(drops(packet(1500)), !data_only);
+        model.skip(packet(1500));
+        assert_eq!(model.loses(packet(1500), no_chance), data_only);
+    }
+    let empty = LossModel::Trace(LossTrace::new(Vec::new(), false));
+    assert!(!Loss::new(empty).loses(packet(1500), no_chance));
+}
+
+#[test]
 fn random_models_use_one_draw_per_packet() {
     let burst = Burst::new(p(0.5), 1.0).unwrap();
     let models = [
@@ -200,6 +287,12 @@ fn random_models_use_one_draw_per_packet() {
         LossModel::PerByte(p(1.0)),
         LossModel::Linear(Linear::new(p(1.0), 1).unwrap()),
         LossModel::Burst(burst),
+        LossModel::GilbertElliott(GilbertElliott {
+            good_to_bad: p(1.0),
+            bad_to_good: p(1.0),
+            bad_loss: p(1.0),
+            good_loss: p(0.0),
+        }),
     ];
     for model in models {
         let (mut loss, mut draws) = (Loss::new(model), 0);

@@ -42,7 +42,7 @@ impl Step {
         let hit = match chance {
             Chance::Loss => self.lost,
             Chance::Reorder => self.late,
-            Chance::Early => false,
+            Chance::Early | Chance::Jitter => false,
         };
         if hit { 0 } else { u64::MAX }
     }

@@ -43,6 +43,7 @@ pub(super) fn connect(
         let config = &links[number].config;
         for (key, given) in [
             ("changes", !(config.delay_changes.is_empty() && config.changes.is_empty())),
+            ("jitter", config.jitter.is_some()),
             ("reorder", config.reorder.is_some()),
         ] {
             let problem = format!(

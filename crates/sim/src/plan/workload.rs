@@ -124,7 +124,8 @@ impl PlannedWorkload {
         let (forward, back) = paths(workload, &path, routes)?;
         // Without any rate or delay a flow would send forever within one instant.
         let takes_time = |&link: &usize| {
-            links[link].config.rate.is_some() || !links[link].config.delay.is_zero()
+            let config = &links[link].config;
+            config.rate.is_some() || config.rate_trace.is_some() || !config.delay.is_zero()
         };
         let problem = "the way there and back takes no time: no link on it has a rate or a delay";
         path.require(forward.iter().chain(&back).any(takes_time), problem)?;
@@ -197,7 +198,7 @@ fn check_buffers(
     for &link in forward {
         let config = &links[link].config;
         // If the packet in service is not counted, an idle line accepts any packet.
-        if config.rate.is_some() && config.counts_in_service && !config.buffer.holds(packet) {
+        if config.has_rate() && config.counts_in_service && !config.buffer.holds(packet) {
             let problem =
                 format!("cannot hold a packet of workload `{name}`, which has {packet} bytes");
             let hint = "it would drop every packet: make the buffer larger, or `tcp.mss` smaller";
@@ -309,7 +310,7 @@ fn arrival_rate(
                 let error = path.key("of").error(&format!("`{of}` is not on the way of the data"));
                 return Err(error.with_hint(&format!("on the way: {}", on_path.join(", "))));
             }
-            let rate = links[link].config.rate.ok_or_else(|| {
+            let rate = links[link].config.mean_rate().ok_or_else(|| {
                 path.key("of").error(&format!(
                     "`{of}` is infinitely fast, so no load can be a share of its rate"
                 ))

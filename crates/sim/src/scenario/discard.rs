@@ -10,7 +10,7 @@ use units::Duration;
 use super::keys::{at, foreign, needed};
 use super::link::{is_yes, yes};
 use super::schema::Share;
-use super::text::{Text, Time};
+use super::text::{Size, Text, Time};
 use super::{KeyPath, ScenarioError};
 
 /// Balanced packet discard (Cohen and Hamo 2001) on a queue of packets.
@@ -54,6 +54,39 @@ pub struct CoDel {
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     #[schemars(!skip_serializing_if)]
     pub ecn: bool,
+}
+
+/// Flow queueing with controlled delay (RFC 8290): a queue for each flow, with CoDel.
+///
+/// Flows are divided among `flows` queues by a hash. The queues take turns by deficit round-robin,
+/// and queues of new flows come first. If the buffer is full, the first packet of the queue with
+/// the most bytes is dropped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { target = \"5ms\", interval = \"100ms\" }"
+)]
+pub struct FqCoDel {
+    /// Acceptable queueing delay of a queue; below `interval`.
+    #[serde(default = "five_milliseconds")]
+    #[schemars(default = "five_milliseconds_as_text")]
+    pub target: Time,
+    /// Time for which the delay may exceed `target` before the first drop.
+    #[serde(default = "a_tenth_of_a_second")]
+    #[schemars(default = "a_tenth_of_a_second_as_text")]
+    pub interval: Time,
+    /// Mark ECN-capable packets instead of dropping them.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    #[schemars(!skip_serializing_if)]
+    pub ecn: bool,
+    /// Number of queues, 1 to 65536.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = 1024))]
+    pub flows: Option<u32>,
+    /// Bytes that a queue may send in a turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "1514B"))]
+    pub quantum: Option<Size>,
 }
 
 /// Discard policy of a port of ATM cells.
@@ -128,6 +161,18 @@ impl CoDel {
     pub(super) fn model(&self, path: &KeyPath) -> Result<::link::CoDel, ScenarioError> {
         let codel = at(path, "target", ::link::CoDel::new(self.target.0, self.interval.0))?;
         Ok(codel.with_ecn(self.ecn))
+    }
+}
+
+impl FqCoDel {
+    pub(super) fn model(&self, path: &KeyPath) -> Result<::link::FqCoDel, ScenarioError> {
+        let codel = at(path, "target", ::link::CoDel::new(self.target.0, self.interval.0))?;
+        let flows = self.flows.unwrap_or(::link::FqCoDel::FLOWS);
+        let fair = at(path, "flows", ::link::FqCoDel::new(codel.with_ecn(self.ecn), flows))?;
+        let Some(quantum) = self.quantum else { return Ok(fair) };
+        // A quantum above 4 GiB exceeds any packet, so 4 GiB has the same effect.
+        let quantum = u32::try_from(quantum.bytes()).unwrap_or(u32::MAX);
+        at(path, "quantum", fair.with_quantum(quantum))
     }
 }
 

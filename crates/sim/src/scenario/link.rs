@@ -6,9 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Instant, Rate};
 
-use super::discard::{Balanced, CoDel, Discard};
+use super::discard::{Balanced, CoDel, Discard, FqCoDel};
+use super::jitter::Jitter;
 use super::keys::at;
 use super::loss::Loss;
+use super::rates::{RateTrace, TokenBucket};
 use super::red::Red;
 use super::schema::Share;
 use super::text::{Size, Text, Time};
@@ -29,6 +31,19 @@ pub struct Link {
     /// Absent: unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Text<Rate>>,
+    /// Course of the rate over time, instead of `rate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_trace: Option<RateTrace>,
+    /// Token bucket in front of the buffer, which drops the packets that exceed it.
+    ///
+    /// Absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub police: Option<TokenBucket>,
+    /// Token bucket behind the buffer, which delays the packets that exceed it.
+    ///
+    /// Absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shape: Option<TokenBucket>,
     /// Propagation delay.
     #[serde(default)]
     pub delay: Time,
@@ -36,8 +51,13 @@ pub struct Link {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(!skip_serializing_if)]
     pub changes: Vec<LinkChange>,
+    /// Random variation of the delay of every packet.
+    ///
+    /// Absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Jitter>,
     /// Additional delay of some packets. A link in front of a port can have neither this key nor
-    /// `changes`.
+    /// `jitter` or `changes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Reorder>,
     /// Send packets as AAL5 frames, in cells of 53 bytes with 48 bytes of payload each. Sizes in
@@ -150,6 +170,11 @@ pub struct Buffer {
     /// Absent: drop-tail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub codel: Option<CoDel>,
+    /// A queue with controlled delay for each flow, instead of `red`.
+    ///
+    /// Absent: drop-tail.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fq_codel: Option<FqCoDel>,
     /// With `cells`: the discard policy.
     ///
     /// Absent: `{ policy = "plain" }`.
@@ -165,16 +190,19 @@ impl Link {
             delay: self.delay.0,
             ..LinkConfig::default()
         };
+        self.set_rates(&mut config, path)?;
         if self.cells.is_some() {
             path.key("cells").require(self.rate.is_some(), "needs a link with a `rate`")?;
             config.framing = Framing::Aal5;
         }
         if let Some(buffer) = &self.buffer {
-            self.apply(buffer, &mut config, path)?;
+            Self::apply(buffer, &mut config, path)?;
         }
         if let Some(loss) = &self.loss {
             config.loss = loss.model(&path.key("loss"))?;
         }
+        let jitter = self.jitter.as_ref();
+        config.jitter = jitter.map(|jitter| jitter.model(&path.key("jitter"))).transpose()?;
         let reorder = self.reorder.as_ref();
         config.reorder = reorder.map(|reorder| reorder.model(&path.key("reorder"))).transpose()?;
         self.apply_changes(&mut config, path)?;
@@ -203,16 +231,39 @@ impl Link {
         Ok(())
     }
 
+    /// Sets the trace of the rate and the token buckets.
+    fn set_rates(&self, config: &mut LinkConfig, path: &KeyPath) -> Result<(), ScenarioError> {
+        if let Some(trace) = &self.rate_trace {
+            let here = path.key("rate_trace");
+            here.require(self.rate.is_none(), "there is `rate` as well; only one can be the rate")?;
+            config.rate_trace = Some(trace.model(&here)?);
+        }
+        let bucket = |key: &str, bucket: &Option<TokenBucket>| {
+            bucket.as_ref().map(|bucket| bucket.model(&path.key(key))).transpose()
+        };
+        config.police = bucket("police", &self.police)?;
+        config.shape = bucket("shape", &self.shape)?;
+        let ports = self.buffer.as_ref().is_some_and(|buffer| buffer.cells.is_some());
+        for (key, given) in [
+            ("rate_trace", self.rate_trace.is_some()),
+            ("police", self.police.is_some()),
+            ("shape", self.shape.is_some()),
+        ] {
+            let cells = given && (ports || self.cells.is_some());
+            path.key(key).require(!cells, "does not go with `cells`")?;
+        }
+        Ok(())
+    }
+
     fn apply(
-        &self,
         buffer: &Buffer,
         config: &mut LinkConfig,
         path: &KeyPath,
     ) -> Result<(), ScenarioError> {
         let here = path.key("buffer");
         // No packet ever waits for an infinitely fast line.
-        let waits =
-            |key: &str| here.key(key).require(self.rate.is_some(), "needs a link with a `rate`");
+        let has_rate = config.has_rate();
+        let waits = |key: &str| here.key(key).require(has_rate, "needs a link with a `rate`");
         if let Some(cells) = buffer.cells {
             waits("cells")?;
             config.port = Some(buffer.port(cells, &here)?);
@@ -231,6 +282,10 @@ impl Link {
         if let Some(codel) = &buffer.codel {
             waits("codel")?;
             config.discipline = Discipline::CoDel(codel.model(&here.key("codel"))?);
+        }
+        if let Some(fair) = &buffer.fq_codel {
+            waits("fq_codel")?;
+            config.discipline = Discipline::FqCoDel(fair.model(&here.key("fq_codel"))?);
         }
         Ok(())
     }
@@ -255,6 +310,7 @@ impl Buffer {
             ("red", self.red.is_some()),
             ("balanced", self.balanced.is_some()),
             ("codel", self.codel.is_some()),
+            ("fq_codel", self.fq_codel.is_some()),
         ];
         if let Some((key, _)) = others.iter().find(|(_, given)| *given) {
             let error = path.key(key).error("does not go with `cells`");
@@ -274,6 +330,7 @@ impl Buffer {
             ("red", self.red.is_some()),
             ("balanced", self.balanced.is_some()),
             ("codel", self.codel.is_some()),
+            ("fq_codel", self.fq_codel.is_some()),
         ];
         let mut given = disciplines.iter().filter(|(_, given)| *given);
         if let (Some((first, _)), Some((second, _))) = (given.next(), given.next()) {

@@ -1,6 +1,6 @@
 //! Losses of a link, as written.
 
-use ::link::{Burst, Linear, LossModel, Probability};
+use ::link::{Burst, GilbertElliott, Linear, LossModel, LossTrace, Probability, parse_mask};
 use schemars::JsonSchema;
 use serde::de::Deserializer;
 use serde::{Deserialize, Serialize};
@@ -52,15 +52,42 @@ kinds! {
         run: f64,
     }
 
+    /// A two-state Markov chain with a loss probability in each state (Gilbert 1960, Elliott 1963).
+    ///
+    /// A packet is lost with the probability of the state that it finds. The state may then change,
+    /// once per packet. The first packet finds the state of the long-term equilibrium. The manual
+    /// page netem(8) calls the four probabilities p, r, 1-h and 1-k.
+    "gilbert-elliott" => GilbertElliott(GilbertElliottLoss) {
+        /// Probability p of the change from the good to the bad state, 0 to 1.
+        #[schemars(with = "Share")]
+        good_to_bad: f64,
+        /// Probability r of the change from the bad to the good state, 0 to 1.
+        #[schemars(with = "Share")]
+        bad_to_good: f64,
+        /// Loss probability 1-h in the bad state, 0 to 1.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Option<Share>", extend("default" = 1.0))]
+        bad_loss: Option<f64>,
+        /// Loss probability 1-k in the good state, 0 to 1.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Option<Share>", extend("default" = 0.0))]
+        good_loss: Option<f64>,
+    }
+
     /// An explicit list of the packets that are lost.
     "mask" => Mask(MaskLoss) {
         /// One digit per data packet in order of arrival, separated by commas: `"1,0,0,1"` drops
-        /// the 1st and the 4th.
+        /// the 1st and the 4th. In a scenario's file, `file` may name a text file instead.
         drops: String,
         /// The entries of `drops` stand for all packets, acknowledgments and SYNs included.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("default" = false))]
         all_packets: Option<bool>,
+        /// Begin again with the first entry after the last one. Otherwise no packet after the last
+        /// entry is lost.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("default" = false))]
+        repeat: Option<bool>,
     }
 }
 
@@ -80,9 +107,21 @@ impl Loss {
                 let probability = probability(loss.probability)?;
                 at(path, "run", Burst::new(probability, loss.run)).map(LossModel::Burst)
             }
+            Self::GilbertElliott(loss) => {
+                let probability = |key: &str, value: f64| at(path, key, Probability::new(value));
+                Ok(LossModel::GilbertElliott(GilbertElliott {
+                    good_to_bad: probability("good_to_bad", loss.good_to_bad)?,
+                    bad_to_good: probability("bad_to_good", loss.bad_to_good)?,
+                    bad_loss: probability("bad_loss", loss.bad_loss.unwrap_or(1.0))?,
+                    good_loss: probability("good_loss", loss.good_loss.unwrap_or(0.0))?,
+                }))
+            }
             Self::Mask(loss) => {
                 let drops = mask(&loss.drops, path)?;
                 let all = loss.all_packets.unwrap_or(false);
+                if loss.repeat.unwrap_or(false) {
+                    return Ok(LossModel::Trace(LossTrace::new(drops, !all)));
+                }
                 Ok(if all { LossModel::PacketMask(drops) } else { LossModel::Mask(drops) })
             }
         }
@@ -91,6 +130,9 @@ impl Loss {
 
 /// The entries of `drops`, `true` for lost.
 fn mask(drops: &str, path: &KeyPath) -> Result<Vec<bool>, ScenarioError> {
+    if drops.contains('\n') {
+        return parse_mask(drops).map_err(|e| path.key("drops").error(&e.to_string()));
+    }
     let entry = |(index, text): (usize, &str)| match text.trim() {
         "0" => Ok(false),
         "1" => Ok(true),

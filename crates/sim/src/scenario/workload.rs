@@ -61,7 +61,7 @@ kinds! {
     /// Flows that arrive as a Poisson process, with independent random sizes.
     "poisson" => Poisson(Poisson) {
         /// Offered load of the link `of`: arrivals per second × mean size / rate of the link,
-        /// payload only.
+        /// payload only. The rate of a `rate_trace` is its mean.
         #[serde(skip_serializing_if = "Option::is_none")]
         load: Option<f64>,
         /// Link that `load` refers to.

@@ -6,7 +6,10 @@ use units::{Duration, Rate};
 use super::super::{Chance, DropReason, Link, LinkConfig, LossPoint, Offered, Outcome, Tally};
 use super::at;
 use crate::atm::Framing;
-use crate::{Balanced, Buffer, Burst, Discipline, Linear, LossModel, Measure, Probability, Red};
+use crate::{
+    Balanced, Buffer, Burst, Discipline, GilbertElliott, Linear, LossModel, LossTrace, Measure,
+    Probability, Red,
+};
 
 /// The history of the n-th packet offered.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +48,7 @@ impl Step {
         match chance {
             Chance::Loss => self.draw,
             Chance::Early => self.draw.rotate_left(32),
-            Chance::Reorder => panic!("no packet is reordered here"),
+            Chance::Reorder | Chance::Jitter => panic!("no packet is reordered here"),
         }
     }
 }
@@ -155,7 +158,19 @@ fn any_loss() -> impl Strategy<Value = LossModel> {
             .prop_map(move |(value, size)| LossModel::Linear(Linear::new(p(value), size).unwrap())),
         (0.0..0.5, 1.0..10.0)
             .prop_map(move |(loss, run)| LossModel::Burst(Burst::new(p(loss), run).unwrap())),
+        any::<[bool; 2]>().prop_map(move |[stays, good]| {
+            let good_loss = p(if good { 0.1 } else { 0.0 });
+            let bad_to_good = p(if stays { 0.1 } else { 0.6 });
+            LossModel::GilbertElliott(GilbertElliott {
+                good_to_bad: p(0.3),
+                bad_to_good,
+                bad_loss: p(0.8),
+                good_loss,
+            })
+        }),
         prop::collection::vec(any::<bool>(), 0..30).prop_map(LossModel::Mask),
+        (prop::collection::vec(any::<bool>(), 0..30), any::<bool>())
+            .prop_map(|(drops, data_only)| LossModel::Trace(LossTrace::new(drops, data_only))),
     ]
 }
 

@@ -10,8 +10,8 @@ use super::random::{any_config, any_steps, tally};
 use super::{at, data, megabit, no_chance};
 use crate::atm::Framing;
 use crate::{
-    Buffer, Burst, CoDel, ConfigError, Discipline, LinkChanges, LossModel, Measure, Probability,
-    Red, Reorder, Verdict,
+    Buffer, Burst, CoDel, ConfigError, Discipline, Jitter, LinkChanges, LossModel, Measure,
+    Probability, Red, Reorder, TokenBucket, Verdict,
 };
 
 fn p(value: f64) -> Probability {
@@ -68,6 +68,49 @@ fn codel_continues_at_the_new_rate() {
     // The packet in transmission keeps its delay.
     let slow = [(4_000_000, 0), (5_000_000, 1), (9_000_000, 2), (11_000_000, 3)];
     assert_eq!(changed(Discipline::CoDel(codel), megabit(6)), slow);
+}
+
+#[test]
+fn waiting_packets_keep_their_jitter_and_order() {
+    let jitter = Jitter::uniform(Duration::from_millis(2));
+    for keeps_order in [true, false] {
+        let jitter = jitter.clone().with_reordering(!keeps_order);
+        let config = LinkConfig {
+            rate: megabit(12),
+            delay: Duration::from_millis(10),
+            jitter: Some(jitter),
+            ..LinkConfig::default()
+        };
+        let mut link = Link::new(config.clone());
+        for number in 0..40_u32 {
+            let draw = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            assert!(link.offer(at(0), data(1500), number, |_| draw).is_accepted());
+        }
+        link.advance_to(at(15_500_000));
+        let faster = LinkConfig { rate: megabit(24), ..config };
+        link.reconfigure(at(15_500_000), faster).unwrap();
+        let found = deliveries(&mut link);
+        assert_eq!(found.len(), 40);
+        assert_eq!(found.is_sorted_by_key(|(_, number)| *number), keeps_order);
+        // 16 packets at the old rate, and 24 in half a millisecond each.
+        let last = found.iter().map(|(due, _)| *due).max().unwrap();
+        assert!((36_000_000..=40_000_000).contains(&last), "{last}");
+        assert!(link.books().balance());
+    }
+}
+
+#[test]
+fn a_shaper_is_fixed() {
+    let bucket = TokenBucket::new(Rate::from_bits_per_sec(1_000_000).unwrap(), 3000).unwrap();
+    let config = LinkConfig { rate: megabit(12), shape: Some(bucket), ..LinkConfig::default() };
+    let mut link: Link<u32> = Link::new(config.clone());
+    let delayed = LinkConfig { delay: Duration::from_millis(5), ..config.clone() };
+    link.reconfigure(at(0), delayed).unwrap();
+    for other in
+        [LinkConfig { rate: megabit(6), ..config.clone() }, LinkConfig { shape: None, ..config }]
+    {
+        assert!(matches!(link.reconfigure(at(1), other), Err(ConfigError::Fixed { .. })));
+    }
 }
 
 #[test]
