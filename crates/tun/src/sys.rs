@@ -82,6 +82,12 @@ pub(crate) fn unshare_network() -> io::Result<()> {
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?)
 }
 
+/// Moves the calling process, which must have one thread, into a new mount namespace.
+pub(crate) fn unshare_mounts() -> io::Result<()> {
+    // SAFETY: without `FILES` the descriptors stay shared.
+    Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?)
+}
+
 /// Moves the calling process, which must have one thread, into a new user namespace with a new
 /// network namespace.
 pub(crate) fn unshare_user_and_network() -> io::Result<()> {

@@ -16,6 +16,7 @@ from tcpsf.cli import verbosity
 from tcpsf.cli.file_checks import put, staged_file, staged_page
 from tcpsf.cli.line_options import LINE_OPTIONS
 from tcpsf.cli.output import print_message
+from tcpsf.cli.reach_options import existing_namespace
 from tcpsf.errors import TcpsfError
 from tcpsf.pcap import plain_write_errors, staged
 from tcpsf.report import link_output as output
@@ -37,6 +38,9 @@ def command(
     spin: str | None,
     offload: bool,
     outside: str | None,
+    nat: bool,
+    netns: str | None,
+    pid: int | None,
     pcap: Path | None,
     pcap_at: Literal["inside", "outside", "both"] | None,
     pcap_bytes: int | None,
@@ -46,6 +50,7 @@ def command(
     **line: str | None,
 ) -> None:
     """Make the link, run the command, print statistics and exit with the command's status."""
+    target = existing_namespace(command, netns, pid)
     _check_files(
         pcap, json, report, (("--pcap-at", pcap_at), ("--pcap-bytes", pcap_bytes)), force=force
     )
@@ -65,14 +70,15 @@ def command(
             emulation = _core.Emulation(
                 json_format.dumps({**settings, **_options(directions)}),
                 own=other_end is not None,
+                nat=nat,
+                target=target,
                 up=_template("up", directions),
                 down=_template("down", directions),
             )
             print_message(output.ends(emulation.ends))
             verbosity.detail("command starts: %s", shlex.join(command))
-            found = json_format.loads(
-                emulation.run(list(command), outside=other_end, capture=capture)
-            )
+            ran = emulation.run(list(command), outside=other_end, capture=capture)
+            found = json_format.loads(ran)
         verbosity.detail(
             "command ended with exit status %d after %.3f s",
             found["exit_status"],
@@ -80,10 +86,9 @@ def command(
         )
         put(statistics, json, lambda: json_format.dumps(output.as_dict(found, settings)) + "\n")
         put(page, report, lambda: link_page(found, settings, command=command))
-    if statistics is None:
-        print_message(output.as_text(found))
-    elif (ended := output.outside_ended(found)) is not None:
-        print_message(ended)
+    shown = [output.as_text(found)] if statistics is None else output.warnings(found)
+    for message in shown:
+        print_message(message)
     raise click.exceptions.Exit(found["exit_status"])
 
 
