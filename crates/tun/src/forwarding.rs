@@ -381,3 +381,69 @@ fn parse_refusal(line: &str) -> Error {
         None => error,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{NetNamespace, Offload, Tun};
+
+    const NAMES: [&str; 8] = [
+        "all/forwarding",
+        "default/forwarding",
+        "first/forwarding",
+        "first/accept_ra",
+        "second/forwarding",
+        "second/accept_ra",
+        "lo/forwarding",
+        "lo/accept_ra",
+    ];
+
+    fn setting(name: &str) -> String {
+        format!("/proc/sys/net/ipv6/conf/{name}")
+    }
+
+    /// Needs root, as CI has it. Recent kernels do not use this way.
+    #[test]
+    fn forwarding_of_ipv6_everywhere_keeps_router_advertisements_and_is_restored() {
+        let work = || {
+            let _devices = ["first", "second"].map(|name| {
+                let tun = Tun::open(name, Offload::None).unwrap();
+                tun.interface().unwrap().set_up().unwrap();
+                tun
+            });
+            fs::write(setting("second/forwarding"), "1").unwrap();
+            let settings = || NAMES.map(|name| read(&setting(name)));
+            let before = settings();
+            let address = SocketAddr::from_abstract_name(SOCKET).unwrap();
+            let listener = UnixListener::bind_addr(&address).unwrap();
+            let mut keeper = Keeper::new(listener, UnixStream::pair().unwrap().0);
+            keeper.allow_all_v6(&setting("all/forwarding")).unwrap();
+            for (name, value) in [
+                ("all/forwarding", "1"),
+                ("first/forwarding", "1"),
+                ("second/forwarding", "1"),
+                ("first/accept_ra", "2"),
+            ] {
+                assert_eq!(read(&setting(name)).as_deref(), Some(value), "{name}");
+            }
+            // Packets from an interface that forwarded before are not restricted.
+            let index = |name| Interface::find(name).unwrap().index();
+            assert!(keeper.restricted.contains(&index("first")));
+            assert!(!keeper.restricted.contains(&index("second")));
+            keeper.restore();
+            assert_eq!(settings(), before);
+        };
+        NetNamespace::new().unwrap().run(work).unwrap();
+    }
+
+    #[test]
+    fn a_refusal_is_the_same_error_after_transport() {
+        for hint in ["", "run it as root"] {
+            let error = Error::new("do `this`", io::Error::from_raw_os_error(libc::EROFS));
+            let error = if hint.is_empty() { error } else { error.with_hint(hint) };
+            let found = parse_refusal(&refusal(&error));
+            assert_eq!(found.to_string(), error.to_string());
+            assert_eq!(found.hint(), error.hint());
+        }
+    }
+}
