@@ -282,6 +282,8 @@ class Emulation:
         settings_json: str,
         *,
         own: bool,
+        nat: bool = False,
+        target: tuple[str, str] | None = None,
         up: tuple[str, str, str, str] | None = None,
         down: tuple[str, str, str, str] | None = None,
     ) -> Emulation: ...

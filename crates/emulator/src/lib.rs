@@ -6,6 +6,7 @@
 //! | what does each direction do? | [`settings`]: options and their values, as users write them |
 //! | what happens to a packet? | [`mod@line`]: the link, duplication, corruption; without a clock |
 //! | which namespaces and addresses do the ends have? | [`network`] |
+//! | how does the command reach the networks outside of this machine? | `reach`, `dns` |
 //! | when are packets read and written, and when does a run end? | [`run`] |
 //! | how do settings change during a run? | [`settings::Schedule`], [`changes`], [`control`] |
 //! | what are the results? | [`report`], [`series`], [`trace`] |
@@ -25,10 +26,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod attached;
 mod chance;
 pub mod changes;
 pub mod control;
 mod convert;
+mod dns;
 mod histogram;
 pub mod line;
 mod masks;
@@ -37,12 +40,14 @@ mod offload;
 mod packet;
 mod program;
 mod pump;
+mod reach;
 pub mod report;
 pub mod run;
 pub mod series;
 pub mod settings;
 pub mod trace;
 
+pub use attached::Target;
 pub use control::Control;
 pub use network::Ends;
 pub use report::Report;

@@ -1,7 +1,7 @@
 //! The two ends of an emulated link: a TUN device in the caller's network namespace, and one in a
 //! new namespace without any other exit.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::OwnedFd;
 
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,7 @@ use tun::{
     in_own_namespaces, ipv6,
 };
 
+use crate::attached::Attachment;
 use crate::settings::Settings;
 
 /// The name pattern of devices in the caller's namespace.
@@ -66,6 +67,10 @@ pub(crate) struct Network {
     /// The user namespace that owns the network namespaces, if it is not the caller's.
     pub(crate) user: Option<OwnedFd>,
     pub(crate) ends: Ends,
+    /// The address block, if the outer end is in the caller's namespace.
+    pub(crate) block: Option<Block>,
+    /// The process with which the link ends.
+    pub(crate) process: Option<OwnedFd>,
 }
 
 impl Network {
@@ -88,7 +93,27 @@ impl Network {
         let namespace = NetNamespace::new()?;
         let inside = namespace.run(|| inside(settings, block, v6))??;
         let namespace = NetNamespace::from_fd(namespace.into_fd());
-        Ok(Self { outside, inside: End { namespace, ..inside }, user: None, ends: ends(block, v6) })
+        let inside = End { namespace, ..inside };
+        Ok(Self {
+            outside,
+            inside,
+            user: None,
+            ends: ends(block, v6),
+            block: Some(block),
+            process: None,
+        })
+    }
+
+    /// Makes the ends in the caller's namespace and an existing one. There the link is the way to
+    /// all other hosts, except those that more specific routes reach.
+    pub(crate) fn attached(settings: &Settings, attachment: Attachment) -> Result<Self, Error> {
+        let Attachment { namespace, process } = attachment;
+        let (outside, block, v6) = outside(settings)?;
+        let (inside, inside_v6) = namespace.run(|| inside_of_existing(settings, block, v6))??;
+        let mut ends = ends(block, v6);
+        ends.inside_v6 = ends.inside_v6.filter(|_| inside_v6);
+        let inside = End { namespace, ..inside };
+        Ok(Self { outside, inside, user: None, ends, block: Some(block), process })
     }
 
     /// Makes the ends in a process with a user namespace of its own. They are passed back as
@@ -118,7 +143,7 @@ impl Network {
             })
         };
         let [outside, inside] = [end(indexes[0])?, end(indexes[1])?];
-        Ok(Self { outside, inside, user: Some(user), ends })
+        Ok(Self { outside, inside, user: Some(user), ends, block: None, process: None })
     }
 }
 
@@ -186,6 +211,31 @@ fn inside(settings: &Settings, block: Block, v6: bool) -> Result<End, Error> {
         end.interface.add_route(Prefix::ALL_V6)?;
     }
     Ok(end)
+}
+
+/// The inside end, in the calling thread's existing namespace. Also returns whether it has IPv6.
+///
+/// Its routes are two halves of the address space. They precede a default route of any metric,
+/// which is in force again when the device is removed.
+fn inside_of_existing(settings: &Settings, block: Block, v6: bool) -> Result<(End, bool), Error> {
+    if Interface::find(INNER_DEVICE).is_ok() {
+        let operation = "attach a link to a network namespace that is behind a link";
+        return Err(Error::new(operation, std::io::ErrorKind::AlreadyExists)
+            .with_hint("end the other link first"));
+    }
+    let end = device(INNER_DEVICE, settings)?;
+    let [four, own_six] = block.prefixes(block.inside());
+    add(&end.interface, four)?;
+    let v6 = v6 && optional(add(&end.interface, own_six))?;
+    let halves = |first: IpAddr, second: IpAddr| {
+        [Prefix::new(first, 1), Prefix::new(second, 1)].into_iter().flatten()
+    };
+    let fours = halves(Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::new(128, 0, 0, 0).into());
+    let sixes = halves(Ipv6Addr::UNSPECIFIED.into(), Ipv6Addr::from_bits(1 << 127).into());
+    for half in fours.chain(sixes.filter(|_| v6)) {
+        end.interface.add_route(half)?;
+    }
+    Ok((end, v6))
 }
 
 fn add(interface: &Interface, address: Option<Prefix>) -> Result<(), Error> {

@@ -28,6 +28,9 @@ pub struct Report {
     pub name: Option<String>,
     /// The addresses of the two ends.
     pub ends: Ends,
+    /// Packets between the link and the networks outside of this machine that this machine's
+    /// firewall dropped; absent if the command does not reach these networks.
+    pub firewall_dropped_packets: Option<u64>,
     /// The direction from the command to the outside.
     pub up: LineReport,
     /// The direction to the command.

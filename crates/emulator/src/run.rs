@@ -1,17 +1,20 @@
 //! A run of a command behind an emulated link.
 
 use std::io;
+use std::os::fd::OwnedFd;
 
 use rustix::process::Signal;
 use thiserror::Error;
 use tun::{Clock, Priority, Signals, TimerSlack};
 use units::{Duration, Instant};
 
+use crate::attached::{Attachment, Target};
 use crate::control::{Control, Server};
 use crate::convert::seconds;
 use crate::network::{Ends, Network};
 use crate::program::{Environment, Program};
 use crate::pump::{Finished, Pump};
+use crate::reach::Reach;
 use crate::report::Report;
 use crate::settings::{Schedule, Settings};
 use crate::trace::{Capture, Trace};
@@ -21,12 +24,17 @@ use crate::trace::{Capture, Trace};
 pub struct Emulation {
     settings: Settings,
     network: Network,
+    /// Whether the inner end is in an existing namespace.
+    attached: bool,
+    /// The networks outside of this machine, if the command reaches them.
+    reach: Option<Reach>,
 }
 
 /// The programs and the capture of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Job {
-    /// The command behind the link, and its arguments.
+    /// The command behind the link, and its arguments. It may be empty for a link to an existing
+    /// namespace.
     pub command: Vec<String>,
     /// A program at the other end, which runs as long as the command.
     pub outside: Option<Vec<String>>,
@@ -106,7 +114,28 @@ impl Emulation {
     /// If there are no TUN devices, no privilege or no free addresses.
     pub fn new(settings: &Settings, own: bool) -> Result<Self, EmulationError> {
         let network = Network::new(settings, own)?;
-        Ok(Self { settings: settings.clone(), network })
+        Ok(Self { settings: settings.clone(), network, attached: false, reach: None })
+    }
+
+    /// Makes both ends: one in the network namespace of the calling thread, one in an existing
+    /// namespace. A job for this link may have an empty command: it ends with a termination signal,
+    /// or with the target's process.
+    ///
+    /// # Errors
+    /// If the namespace does not exist or is the caller's; the errors of [`new`](Self::new).
+    pub fn attached(settings: &Settings, target: &Target) -> Result<Self, EmulationError> {
+        let network = Network::attached(settings, Attachment::open(target)?)?;
+        Ok(Self { settings: settings.clone(), network, attached: true, reach: None })
+    }
+
+    /// Connects the link to the networks outside of this machine, by address translation, with the
+    /// DNS servers of this machine.
+    ///
+    /// # Errors
+    /// If there is no default route, no privilege, or no nftables in the kernel.
+    pub fn reach_outside(&mut self) -> Result<(), EmulationError> {
+        self.reach = Some(Reach::new(&self.network)?);
+        Ok(())
     }
 
     /// The addresses of the ends.
@@ -133,8 +162,13 @@ impl Emulation {
             })
             .transpose()?;
         let network = &self.network;
-        let environment =
-            |end| Environment { end, user: network.user.as_ref(), ends: &network.ends };
+        let resolv_conf = self.reach.as_ref().and_then(Reach::resolv_conf);
+        let environment = |end| Environment {
+            end,
+            user: network.user.as_ref(),
+            ends: &network.ends,
+            resolv_conf: resolv_conf.filter(|_| std::ptr::eq(end, &raw const network.inside)),
+        };
         let _exact = TimerSlack::minimal()?;
         let signals = Signals::catch(&FORWARDED_SIGNALS)?;
         let schedule = job.schedule.clone();
@@ -144,8 +178,16 @@ impl Emulation {
             .as_deref()
             .map(|words| Program::background(words, &environment(&network.outside)));
         let outside = outside.transpose()?;
-        let command = Program::foreground(&job.command, &environment(&network.inside))
-            .map_err(EmulationError::Command)?;
+        let command = if job.command.is_empty() && self.attached {
+            Program::other(
+                network.process.as_ref().map(OwnedFd::try_clone).transpose().map_err(|e| {
+                    tun::Error::new("watch the process in the network namespace", e)
+                })?,
+            )
+        } else {
+            Program::foreground(&job.command, &environment(&network.inside))
+                .map_err(EmulationError::Command)?
+        };
         let mut programs = Programs { command, outside, outside_exit_status: None };
         // Set after the start of programs, which would inherit it. With real-time priority, a
         // thread that never sleeps would block all others.
@@ -169,6 +211,11 @@ impl Emulation {
             seed: self.settings.seed,
             name: job.control.as_ref().map(|control| control.name.clone()),
             ends: network.ends.clone(),
+            firewall_dropped_packets: self
+                .reach
+                .as_ref()
+                .map(Reach::dropped_packets)
+                .transpose()?,
             up,
             down,
             series,
@@ -228,14 +275,15 @@ impl Programs {
                 self.take_outside_status()?;
             }
             while let Some(caught) = signal.then(|| signals.next()).flatten() {
-                if self.command.pidfd_to_poll().is_none() {
+                if self.command.known_status().is_some() {
                     // The command has ended, so the run only waits for packets: stop waiting.
                     deadline = Instant::ZERO;
-                } else if caught.from_process {
-                    self.command.signal(caught.signal);
+                } else {
+                    self.command.pass_on(caught);
                 }
             }
-            if end && self.command.status()?.is_some() {
+            let is_new = self.command.known_status().is_none();
+            if (end || signal) && is_new && self.command.status()?.is_some() {
                 ended = clock.now();
                 deadline = ended + DRAIN_TIMEOUT;
             }

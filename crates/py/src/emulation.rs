@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use emulator::{Capture, Control, EmulationError, Job, Schedule, Settings, Template, Templates};
+use emulator::{
+    Capture, Control, EmulationError, Job, Schedule, Settings, Target, Template, Templates,
+};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use sim::{Plan, Scenario};
@@ -23,13 +25,18 @@ impl Emulation {
     /// `RuntimeError`. Both have two arguments: the error, and a hint or `None`. A `RuntimeError`
     /// has a third argument: the exit status for a command that did not start, or `None`.
     ///
+    /// With `nat`, the command reaches the networks outside of this machine. `target` is an
+    /// existing network namespace: `namespace` with a name or a path, or `process` with a number.
+    ///
     /// A direction may begin with a link of a scenario: the scenario as JSON, the link's name, and
     /// the option with its value that named it.
     #[new]
-    #[pyo3(signature = (settings_json, *, own, up=None, down=None))]
+    #[pyo3(signature = (settings_json, *, own, nat=false, target=None, up=None, down=None))]
     fn new(
         settings_json: &str,
         own: bool,
+        nat: bool,
+        target: Option<(String, String)>,
         up: Option<ScenarioLink>,
         down: Option<ScenarioLink>,
     ) -> PyResult<Self> {
@@ -40,7 +47,14 @@ impl Emulation {
         };
         let settings = Settings::from_json_with(settings_json, &templates).map_err(invalid)?;
         let schedule = Schedule::from_json(settings_json, &templates).map_err(invalid)?;
-        let emulation = emulator::Emulation::new(&settings, own).map_err(|e| refusal(&e))?;
+        let mut emulation = match target.map(existing).transpose()? {
+            Some(target) => emulator::Emulation::attached(&settings, &target),
+            None => emulator::Emulation::new(&settings, own),
+        }
+        .map_err(|e| refusal(&e))?;
+        if nat {
+            emulation.reach_outside().map_err(|e| refusal(&e))?;
+        }
         let found = emulation.ends();
         let (four, six) = ([found.outside, found.inside], [found.outside_v6, found.inside_v6]);
         let ends = [Some(four[0]), Some(four[1]), six[0], six[1]]
@@ -105,6 +119,16 @@ fn template((json, name, option, value): ScenarioLink) -> PyResult<Template> {
         return Err(refused(format!("there is no link `{name}`"), Some(hint)));
     };
     Ok(Template { option, value, link })
+}
+
+fn existing((kind, value): (String, String)) -> PyResult<Target> {
+    if kind == "namespace" {
+        return Ok(Target::Namespace(value));
+    }
+    value.parse().map(Target::Process).map_err(|_| {
+        let problem = format!("cannot find process `{value}`: it is not a number");
+        PyValueError::new_err((problem, None::<String>))
+    })
 }
 
 fn refusal(error: &EmulationError) -> PyErr {

@@ -406,7 +406,7 @@ fn octets(address: IpAddr) -> Vec<u8> {
 }
 
 /// Requests a list from the calling thread's namespace and parses each message of type `entry`.
-fn list<T>(
+pub(crate) fn list<T>(
     what: &str,
     request: u16,
     entry: u16,

@@ -6,6 +6,7 @@
 //! | packets to and from the kernel's IP stack | [`Tun`] |
 //! | addresses, routes and MTU of an interface | [`Interface`], through rtnetlink |
 //! | address blocks that no other link or host uses | [`Block`] |
+//! | other hosts, with address translation | [`Translation`], through nftables |
 //! | private networks | [`NetNamespace`]; without privileges [`in_own_namespaces`] |
 //! | programs in namespaces | [`Namespaces::spawn`] |
 //! | clock and timely wake-ups | [`Clock`], [`TimerSlack`], [`Priority`] |
@@ -17,14 +18,18 @@
 mod clock;
 mod device;
 mod error;
+mod exits;
+mod forwarding;
 mod interface;
 mod namespace;
 mod netlink;
+mod nftables;
 mod plan;
 mod signals;
 mod spawn;
 mod sys;
 mod ticks;
+mod translation;
 mod user_namespace;
 
 pub use clock::{Clock, Priority, TimerSlack};
@@ -37,6 +42,7 @@ pub use rustix::event::{PollFd, PollFlags};
 pub use signals::{CaughtSignal, Signals};
 pub use spawn::Namespaces;
 pub use ticks::KernelTicks;
+pub use translation::Translation;
 pub use user_namespace::{PassedFds, in_own_namespaces};
 
 /// Returns freed heap memory to the system, which the C library's allocator would otherwise keep.

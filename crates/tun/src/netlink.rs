@@ -1,10 +1,11 @@
-//! rtnetlink (RFC 3549, `rtnetlink(7)`): one request and the kernel's response.
+//! netlink (RFC 3549, `netlink(7)`): one request, or a batch of nfnetlink, and the kernel's
+//! response.
 
 use std::io;
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::netlink::{self, SocketAddrNetlink};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
 };
@@ -70,6 +71,13 @@ impl Request {
         &self.bytes
     }
 
+    /// The bytes of the message, with this sequence number.
+    pub(crate) fn into_bytes(mut self, sequence: u32) -> Vec<u8> {
+        self.bytes[8..12].copy_from_slice(&sequence.to_ne_bytes());
+        self.finish();
+        self.bytes
+    }
+
     /// Sends the request to the kernel and waits for its completion.
     pub(crate) fn execute(self, socket: impl AsFd) -> io::Result<()> {
         self.execute_with(socket, |_, _| ())
@@ -115,6 +123,44 @@ impl Request {
 pub(crate) fn open() -> io::Result<OwnedFd> {
     // Protocol 0 is `NETLINK_ROUTE`.
     Ok(socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?)
+}
+
+/// Opens a netlink socket for the packet filter (nfnetlink) of the calling thread's network
+/// namespace.
+pub(crate) fn open_netfilter() -> io::Result<OwnedFd> {
+    let protocol = Some(netlink::NETFILTER);
+    Ok(socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?)
+}
+
+/// Sends several messages as one datagram. Waits for `acknowledgments` of them, or for the first
+/// error.
+pub(crate) fn execute_batch(
+    socket: impl AsFd,
+    batch: &[u8],
+    acknowledgments: usize,
+) -> io::Result<()> {
+    let socket = socket.as_fd();
+    sendto(socket, batch, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+    let mut answer = vec![0; RESPONSE_BYTES];
+    let mut outstanding = acknowledgments;
+    while outstanding > 0 {
+        let len = match recv(socket, &mut answer[..], RecvFlags::empty()) {
+            Err(Errno::INTR) => continue,
+            result => result?.1,
+        };
+        let mut rest = &answer[..len.min(RESPONSE_BYTES)];
+        while let Some((kind, body, behind)) = message(rest) {
+            rest = behind;
+            if i32::from(kind) != libc::NLMSG_ERROR {
+                continue;
+            }
+            match u32_at(body, 0).map_or(0, u32::cast_signed) {
+                0 => outstanding = outstanding.saturating_sub(1),
+                code => return Err(Errno::from_raw_os_error(-code).into()),
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Splits off the first message: its type, its body, and the remaining bytes.

@@ -82,6 +82,12 @@ pub(crate) fn unshare_network() -> io::Result<()> {
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?)
 }
 
+/// Moves the calling process, which must have one thread, into a new mount namespace.
+pub(crate) fn unshare_mounts() -> io::Result<()> {
+    // SAFETY: without `FILES` the descriptors stay shared.
+    Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?)
+}
+
 /// Moves the calling process, which must have one thread, into a new user namespace with a new
 /// network namespace.
 pub(crate) fn unshare_user_and_network() -> io::Result<()> {
@@ -141,6 +147,43 @@ pub(crate) fn fork(child: impl FnOnce() -> i32) -> io::Result<rustix::process::P
     let status = child();
     // SAFETY: ends the child without running the exit handlers of the parent.
     unsafe { libc::_exit(status) }
+}
+
+/// Closes all descriptors except `kept`, and opens the standard ones on `/dev/null`. For a process
+/// that continues after its parent: it must not keep the parent's files open.
+pub(crate) fn close_other_files(kept: &[RawFd]) {
+    let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") else { return };
+    let mut kept = kept.to_vec();
+    kept.sort_unstable();
+    for standard in 0..3 {
+        // SAFETY: replaces a descriptor that no value of this process uses: it only has the forked
+        // copies of its parent's values, and does not return to their owners.
+        unsafe { libc::dup2(std::os::fd::AsRawFd::as_raw_fd(&nothing), standard) };
+    }
+    let mut first = 3;
+    for end in kept.into_iter().map(Some).chain([None]) {
+        let (first_u, last) = (
+            libc::c_uint::try_from(first).unwrap_or_default(),
+            end.map_or(libc::c_uint::MAX, |end| libc::c_uint::try_from(end - 1).unwrap_or(3)),
+        );
+        if end.is_none_or(|end| end > first) {
+            // SAFETY: as above.
+            unsafe { libc::syscall(libc::SYS_close_range, first_u, last, 0) };
+        }
+        first = end.map_or(first, |end| first.max(end + 1));
+    }
+    // It was closed above.
+    std::mem::forget(nothing);
+}
+
+/// Blocks all signals of the calling thread that can be blocked.
+pub(crate) fn block_signals() {
+    // SAFETY: `sigset_t` is plain data; both functions only access the set.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
+    }
 }
 
 /// Runs `before` in the child of `command` just before `exec`.

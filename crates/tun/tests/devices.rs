@@ -175,10 +175,11 @@ fn program_runs_in_the_namespace() {
     let _tun = net.run(|| device(Offload::None)).unwrap();
     let mut command = Command::new("cat");
     command.arg("/proc/net/dev").stdout(Stdio::piped());
-    let child = Namespaces { net: Some(&net), user: None }.spawn(command).unwrap();
+    let child =
+        Namespaces { net: Some(&net), user: None, resolv_conf: None }.spawn(command).unwrap();
     let output = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
     assert!(output.contains("test0:") && output.contains("lo:"), "{output}");
-    let error = Namespaces { net: Some(&net), user: None }
+    let error = Namespaces { net: Some(&net), user: None, resolv_conf: None }
         .spawn(Command::new("/no/such/program"))
         .unwrap_err();
     assert!(
@@ -204,7 +205,9 @@ fn unprivileged_user_works_in_a_user_namespace() {
     assert_eq!(tun.name(), "test0");
     let mut command = Command::new("sh");
     command.args(["-c", "id -u; cat /proc/net/dev"]).stdout(Stdio::piped());
-    let child = Namespaces { net: Some(&net), user: Some(&user) }.spawn(command).unwrap();
+    let child = Namespaces { net: Some(&net), user: Some(&user), resolv_conf: None }
+        .spawn(command)
+        .unwrap();
     let output = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
     assert!(output.starts_with("0\n") && output.contains("test0:"), "{output}");
     let error = in_own_namespaces(|| {
@@ -241,7 +244,12 @@ fn program_is_killed_with_the_starting_thread() {
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     // The thread ends at once.
     let mut child = std::thread::scope(|scope| {
-        scope.spawn(|| Namespaces { net: None, user: None }.spawn(command).unwrap()).join().unwrap()
+        scope
+            .spawn(|| {
+                Namespaces { net: None, user: None, resolv_conf: None }.spawn(command).unwrap()
+            })
+            .join()
+            .unwrap()
     });
     let mut nothing = Vec::new();
     child.stdout.take().unwrap().read_to_end(&mut nothing).unwrap();

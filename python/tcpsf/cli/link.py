@@ -16,6 +16,7 @@ from tcpsf.cli import verbosity
 from tcpsf.cli.file_checks import put, staged_file, staged_page
 from tcpsf.cli.line_options import LINE_OPTIONS, SETTABLE
 from tcpsf.cli.output import print_message
+from tcpsf.cli.reach_options import existing_namespace
 from tcpsf.emulation.changes import read_changes
 from tcpsf.emulation.link_requests import socket_path
 from tcpsf.emulation.link_settings import complete, queue_text
@@ -40,6 +41,9 @@ def command(
     spin: str | None,
     offload: bool,
     outside: str | None,
+    nat: bool,
+    netns: str | None,
+    pid: int | None,
     pcap: Path | None,
     pcap_at: Literal["inside", "outside", "both"] | None,
     pcap_bytes: int | None,
@@ -54,6 +58,7 @@ def command(
     **line: str | None,
 ) -> None:
     """Make the link, run the command, print statistics and exit with the command's status."""
+    target = existing_namespace(command, netns, pid)
     _check_files(
         pcap, json, report, (("--pcap-at", pcap_at), ("--pcap-bytes", pcap_bytes)), force=force
     )
@@ -76,6 +81,8 @@ def command(
             emulation = _core.Emulation(
                 json_format.dumps({**settings, **_options(directions)}),
                 own=other_end is not None,
+                nat=nat,
+                target=target,
                 up=_template("up", directions),
                 down=_template("down", directions),
             )
@@ -85,10 +92,9 @@ def command(
             found = _run(emulation, list(command), other_end, capture, control)
         put(statistics, json, lambda: json_format.dumps(output.as_dict(found, settings)) + "\n")
         put(page, report, lambda: link_page(found, settings, command=command))
-    if statistics is None:
-        print_message(output.as_text(found))
-    elif (ended := output.outside_ended(found)) is not None:
-        print_message(ended)
+    shown = [output.as_text(found)] if statistics is None else output.warnings(found)
+    for message in shown:
+        print_message(message)
     raise click.exceptions.Exit(found["exit_status"])
 
 

@@ -9,6 +9,7 @@ import click
 from tcpsf.cli.line_options import line_options, settable_options
 from tcpsf.cli.options import FOLDER, SEED, InOrder, as_json, force, page, pcap
 from tcpsf.cli.quantities import AsText, Bytes, OneOf, Seconds
+from tcpsf.cli.reach_options import reach_options
 from tcpsf.emulation.presets import PRESETS
 
 TIME = AsText(Seconds())
@@ -47,8 +48,9 @@ class _RunByDefault(InOrder):
     invoke_without_command=True,
     context_settings={"allow_interspersed_args": False},
 )
-@click.argument("command", nargs=-1, required=True, metavar="-- COMMAND...")
+@click.argument("command", nargs=-1, metavar="-- COMMAND...")
 @line_options
+@reach_options
 @click.option(
     "--mtu",
     type=Bytes(least=1280, most=65_535),
@@ -130,7 +132,11 @@ def link(**arguments: Any) -> None:
 
     COMMAND runs in its own network namespace, and the link is the only connection to the outside.
     COMMAND reaches servers on this machine at the address in the environment variable
-    TCPSF_LINK_OUTSIDE, which is 100.64.0.1 if that address is free. Links can be nested.
+    TCPSF_LINK_OUTSIDE, which is 100.64.0.1 if that address is free. With --nat it also reaches
+    other hosts. Links can be nested.
+
+    With --netns or --pid, the link is the way out of an existing network namespace, such as that of
+    a container. COMMAND may then be omitted.
 
     The exit status is that of COMMAND. It is 127 if COMMAND does not exist, 126 if it cannot be
     run, and 2 for bad options.
@@ -142,7 +148,7 @@ def link(**arguments: Any) -> None:
     If the first word is `set`, `show` or `stats`, the command is a request to a running link with a
     --name.
 
-    For example: tcpsf link --delay 20ms --rate 10mbit -- curl http://100.64.0.1:8000/
+    For example: tcpsf link --delay 20ms --rate 10mbit --nat -- curl https://example.org/
     """
     from tcpsf.cli.link import command
 

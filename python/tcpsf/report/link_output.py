@@ -97,10 +97,33 @@ def rows(found: Mapping[str, Any]) -> list[list[str]]:
 
 def as_text(found: Mapping[str, Any]) -> str:
     """Return the statistics of both directions side by side, as text."""
-    ended = outside_ended(found)
-    tail = "" if ended is None else f"\n\n{ended}"
+    tail = "".join(f"\n\n{warning}" for warning in warnings(found))
     head = f"Exit status {found['exit_status']} after {text.seconds(found['duration_s'])} s, seed {found['seed']}."
     return f"{head}\n\n{text.table(rows(found), left=[0])}{tail}"
+
+
+def warnings(found: Mapping[str, Any]) -> list[str]:
+    """Return the warnings about a run."""
+    return [
+        warning
+        for warning in (outside_ended(found), firewall_dropped(found))
+        if warning is not None
+    ]
+
+
+def firewall_dropped(found: Mapping[str, Any]) -> str | None:
+    """Text of a warning if the firewall of this machine dropped packets of the link.
+
+    >>> firewall_dropped({"firewall_dropped_packets": 7})
+    'warning: the firewall of this machine dropped 7 forwarded packets of the link'
+    """
+    packets = found["firewall_dropped_packets"]
+    if not packets:
+        return None
+    return (
+        f"warning: the firewall of this machine dropped {packets} forwarded "
+        f"{'packet' if packets == 1 else 'packets'} of the link"
+    )
 
 
 def outside_ended(found: Mapping[str, Any]) -> str | None:

@@ -32,13 +32,12 @@ def link_page(
     found: Mapping[str, Any], settings: Mapping[str, Any], *, command: Sequence[str]
 ) -> str:
     """Return the page; ``found`` has the statistics, and ``settings`` those of the link."""
-    ran = f"`{shlex.join(command)}` ran for {text.seconds(found['duration_s'])} s"
+    ran = f"{f'`{shlex.join(command)}`' if command else 'The link'} ran for {text.seconds(found['duration_s'])} s"
     about = [
         f"{ran} and ended with exit status {found['exit_status']}. Made by tcpsf {__version__}.",
         "Up is the direction from the command outwards, and down is towards the command.",
     ]
-    if (ended := link_output.outside_ended(found)) is not None:
-        about.append(f"{ended}.")
+    about += [f"{warning}." for warning in link_output.warnings(found)]
     tables = [
         text.TitledTable("Statistics", link_output.rows(found), (0,)),
         text.TitledTable("Settings", list(_settings(settings)), (0, 1)),

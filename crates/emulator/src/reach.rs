@@ -1,0 +1,148 @@
+//! The networks outside of this machine: address translation for the link's addresses, and the DNS
+//! servers of this machine for the command.
+//!
+//! A DNS server at a loopback address exists only in the caller's network namespace. For such
+//! servers a forwarder answers at the outer end of the link, and the command sees another
+//! `/etc/resolv.conf` that names it. Other servers are reached through the link.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+
+use tun::{Error, Interface, Translation};
+
+use crate::dns::{Forwarder, PORT};
+use crate::network::Network;
+
+const RESOLV_CONF: &str = "/etc/resolv.conf";
+
+/// The connection of a link to the networks outside. It ends when the value is dropped.
+#[derive(Debug)]
+pub(crate) struct Reach {
+    translation: Translation,
+    /// The list of DNS servers for the command, if it is not the caller's.
+    resolv_conf: Option<String>,
+    _forwarder: Option<Forwarder>,
+}
+
+impl Reach {
+    pub(crate) fn new(network: &Network) -> Result<Self, Error> {
+        let Some(block) = network.block else {
+            let operation = "reach the network outside of this machine from a user namespace";
+            return Err(
+                Error::new(operation, io::ErrorKind::PermissionDenied).with_hint("run it as root")
+            );
+        };
+        let [v4, v6] = block.whole();
+        let v6 = v6.filter(|_| network.ends.outside_v6.is_some());
+        let prefixes: Vec<_> = v4.into_iter().chain(v6).collect();
+        let translation = Translation::new(&network.outside.interface, &prefixes)?;
+        let servers = match std::fs::read_to_string(RESOLV_CONF) {
+            Ok(text) => Some(Servers::of(&text, network.ends.outside)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(Error::new(format!("read `{RESOLV_CONF}`"), error)),
+        };
+        let servers = servers.filter(|servers| !servers.local.is_empty());
+        let (resolv_conf, forwarder) = match servers {
+            None => (None, None),
+            Some(Servers { local, resolv_conf }) => {
+                (Some(resolv_conf), Forwarder::start(network.ends.outside, local)?)
+            }
+        };
+        Ok(Self { translation, resolv_conf, _forwarder: forwarder })
+    }
+
+    /// The content of the command's `/etc/resolv.conf`, if it is not the caller's.
+    pub(crate) fn resolv_conf(&self) -> Option<&str> {
+        self.resolv_conf.as_deref()
+    }
+
+    /// Packets of the link that rules of this machine's firewall have dropped.
+    pub(crate) fn dropped_packets(&self) -> Result<u64, Error> {
+        self.translation.dropped_packets()
+    }
+}
+
+/// The DNS servers of a `resolv.conf(5)`.
+#[derive(Debug, PartialEq, Eq)]
+struct Servers {
+    /// Servers that only the caller's namespace reaches.
+    local: Vec<SocketAddr>,
+    /// The file with `forwarder` in place of these servers.
+    resolv_conf: String,
+}
+
+impl Servers {
+    fn of(text: &str, forwarder: IpAddr) -> Self {
+        let (mut local, mut lines) = (Vec::new(), Vec::new());
+        let mut has_server = false;
+        for line in text.lines() {
+            let mut words = line.split_whitespace();
+            let server = words.next().filter(|&key| key == "nameserver").and(words.next());
+            has_server |= server.is_some();
+            match server.and_then(local_address) {
+                None => lines.push(line.to_owned()),
+                Some(server) => {
+                    if local.is_empty() {
+                        lines.push(format!("nameserver {forwarder}"));
+                    }
+                    local.push(server);
+                }
+            }
+        }
+        if !has_server {
+            // `resolv.conf(5)`: without an entry, the server is that of the local machine.
+            local.push(SocketAddr::from(([127, 0, 0, 1], PORT)));
+            lines.push(format!("nameserver {forwarder}"));
+        }
+        Self { local, resolv_conf: lines.join("\n") + "\n" }
+    }
+}
+
+/// The address of a server that another network namespace does not reach.
+fn local_address(text: &str) -> Option<SocketAddr> {
+    if let Some((address, zone)) = text.split_once('%') {
+        // A link-local address with its interface (RFC 4007 §11).
+        let zone = zone.parse().or_else(|_| Interface::find(zone).map(|found| found.index()));
+        return Some(SocketAddrV6::new(address.parse().ok()?, PORT, 0, zone.ok()?).into());
+    }
+    let address: IpAddr = text.parse().ok()?;
+    // The unspecified address is this host (RFC 1122 §3.2.1.3), and Linux connects to itself.
+    (address.is_loopback() || address.is_unspecified()).then(|| (address, PORT).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn servers(text: &str) -> (Vec<String>, String) {
+        let found = Servers::of(text, IpAddr::from([100, 64, 0, 1]));
+        (found.local.iter().map(ToString::to_string).collect(), found.resolv_conf)
+    }
+
+    #[test]
+    fn servers_at_loopback_addresses_are_replaced_once() {
+        let (local, text) = servers(
+            "# stub\nnameserver 127.0.0.53\nnameserver\t::1\nnameserver 192.0.2.1\nsearch example\noptions edns0\n",
+        );
+        assert_eq!(local, ["127.0.0.53:53", "[::1]:53"]);
+        assert_eq!(
+            text,
+            "# stub\nnameserver 100.64.0.1\nnameserver 192.0.2.1\nsearch example\noptions edns0\n"
+        );
+    }
+
+    #[test]
+    fn other_servers_remain() {
+        let text = "nameserver 192.0.2.1\nnameserver 2001:db8::1 # second\nnameserverx 127.0.0.1\n";
+        assert_eq!(servers(text), (vec![], text.to_owned()));
+    }
+
+    #[test]
+    fn a_file_without_servers_means_the_local_machine() {
+        for text in ["", "search example\n", "#nameserver 192.0.2.1\n"] {
+            let (local, changed) = servers(text);
+            assert_eq!(local, ["127.0.0.1:53"]);
+            assert_eq!(changed, format!("{text}nameserver 100.64.0.1\n"));
+        }
+    }
+}
