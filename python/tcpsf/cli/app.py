@@ -28,7 +28,6 @@ from tcpsf.cli.options import (
     workers,
 )
 from tcpsf.cli.quantities import AsText, Bytes, Count, OneOf, Seconds
-from tcpsf.cli.reach_options import reach_options
 from tcpsf.cli.reproduce_commands import reproduce
 from tcpsf.cli.scenario_commands import check, compare, examples, explain, init, sim
 from tcpsf.cli.sweep_commands import sweep

@@ -44,7 +44,7 @@ def watch(name: str) -> None:
 
 def frame(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """Return the text of a second: rates between two answers, and the queue at the later one."""
-    elapsed_s = max(after["time_s"] - before["time_s"], 1e-9)
+    elapsed_s = float(max(after["time_s"] - before["time_s"], 1e-9))
     ways = ("up", "down")
 
     def change(way: str, column: str) -> float:

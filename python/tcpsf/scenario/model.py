@@ -35,60 +35,6 @@ Sender = Annotated[str, Quantity("sender", "reno+sack / fs(n=4) / iw=1")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class _Jitter(ScenarioPart):
-    """Keys of every kind of jitter."""
-
-    reorder: Annotated[bool, Doc("Let packets overtake packets that left the link earlier.")] = (
-        False
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class UniformJitter(_Jitter):
-    """The additional delay is uniform between -by and by."""
-
-    kind: ClassVar[str] = "uniform"
-    by: Annotated[Duration, Doc("The maximum of the additional delay.")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class NormalJitter(_Jitter):
-    """The additional delay has a normal distribution with mean zero."""
-
-    kind: ClassVar[str] = "normal"
-    deviation: Annotated[Duration, Doc("Standard deviation of the additional delay.")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ParetoJitter(_Jitter):
-    """The additional delay has a Pareto distribution that begins at zero (Lomax)."""
-
-    kind: ClassVar[str] = "pareto"
-    mean: Annotated[Duration, Doc("Mean of the additional delay.")]
-    shape: Annotated[
-        float,
-        Doc("Shape of the distribution, above 1 and at most 1000: the tail falls with this power."),
-    ] = 3.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class SampledJitter(_Jitter):
-    """The additional delay is one of a list of delays, each with the same probability."""
-
-    kind: ClassVar[str] = "samples"
-    delays: Annotated[
-        str,
-        Doc(
-            "Delays with a unit and possibly a sign, separated by commas or line breaks: "
-            '`"0.2ms,-1ms,5ms"`. In a scenario\'s file, `file` may name a text file instead.'
-        ),
-    ]
-
-
-Jitter = UniformJitter | NormalJitter | ParetoJitter | SampledJitter
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PacketLoss(ScenarioPart):
     """Each packet is lost with the same probability, independently."""
 
@@ -175,6 +121,60 @@ class MaskLoss(ScenarioPart):
 
 
 Loss = PacketLoss | ByteLoss | LinearLoss | BurstLoss | GilbertElliottLoss | MaskLoss
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class _Jitter(ScenarioPart):
+    """Keys of every kind of jitter."""
+
+    reorder: Annotated[bool, Doc("Let packets overtake packets that left the link earlier.")] = (
+        False
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class UniformJitter(_Jitter):
+    """The additional delay is uniform between -by and by."""
+
+    kind: ClassVar[str] = "uniform"
+    by: Annotated[Duration, Doc("The maximum of the additional delay.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class NormalJitter(_Jitter):
+    """The additional delay has a normal distribution with mean zero."""
+
+    kind: ClassVar[str] = "normal"
+    deviation: Annotated[Duration, Doc("Standard deviation of the additional delay.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ParetoJitter(_Jitter):
+    """The additional delay has a Pareto distribution that begins at zero (Lomax)."""
+
+    kind: ClassVar[str] = "pareto"
+    mean: Annotated[Duration, Doc("Mean of the additional delay.")]
+    shape: Annotated[
+        float,
+        Doc("Shape of the distribution, above 1 and at most 1000: the tail falls with this power."),
+    ] = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SampledJitter(_Jitter):
+    """The additional delay is one of a list of delays, each with the same probability."""
+
+    kind: ClassVar[str] = "samples"
+    delays: Annotated[
+        str,
+        Doc(
+            "Delays with a unit and possibly a sign, separated by commas or line breaks: "
+            '`"0.2ms,-1ms,5ms"`. In a scenario\'s file, `file` may name a text file instead.'
+        ),
+    ]
+
+
+Jitter = UniformJitter | NormalJitter | ParetoJitter | SampledJitter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -292,7 +292,7 @@ class Link(ScenarioPart):
         ),
     ] = None
     delay: Annotated[Duration, Doc("Propagation delay.")] = "0s"
-    delay_changes: Annotated[Sequence[DelayChange], Doc("Changes of the propagation delay.")] = ()
+    changes: Annotated[Sequence[LinkChange], Doc("Changes of the link during the run.")] = ()
     jitter: Annotated[
         Jitter | None, Doc("Random variation of the delay of every packet.", absent="none")
     ] = None
@@ -300,7 +300,7 @@ class Link(ScenarioPart):
         Reorder | None,
         Doc(
             "Additional delay of some packets. A link in front of a port can have neither this "
-            "key nor `jitter` or `delay_changes`."
+            "key nor `jitter` or `changes`."
         ),
     ] = None
     cells: Annotated[
@@ -347,26 +347,21 @@ class TokenBucket(ScenarioPart):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class DelayChange(ScenarioPart):
-    """A change of a link's delay, for example by a change of route.
+class LinkChange(ScenarioPart):
+    """A change of a link, for example by a change of route. Keys that are absent stay as they are.
 
-    The new delay applies to packets that leave the link after the change. If it is shorter, these
-    packets can overtake earlier ones.
+    No packet is dropped by a change. Packets in the queue are sent at the new rate, after the one
+    in transmission. Packets that leave the link after the change have the new delay. If it is
+    shorter, they can overtake earlier ones. CoDel can neither be added nor removed.
     """
 
     at: Annotated[Duration, Doc("Time of the change. Changes are listed in the order of time.")]
-    delay: Annotated[Duration, Doc("The new propagation delay.")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Reorder(ScenarioPart):
-    """Additional delay of some packets, so that later packets overtake them.
-
-    Each packet is delayed with the same probability, independently.
-    """
-
-    probability: Annotated[Share, Doc("Probability that a packet is delayed, 0 to 1.")]
-    by: Annotated[Duration, Doc("The additional delay.")]
+    delay: Annotated[Duration | None, Doc("The new propagation delay.")] = None
+    rate: Annotated[Rate | None, Doc("The new transmission rate.")] = None
+    buffer: Annotated[Buffer | None, Doc("The new buffer.")] = None
+    loss: Annotated[
+        Loss | None, Doc("The new loss. A packet loss of probability 0 ends losses.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -570,6 +565,17 @@ class Discard(ScenarioPart):
             "workload."
         ),
     ] = "flow"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Reorder(ScenarioPart):
+    """Additional delay of some packets, so that later packets overtake them.
+
+    Each packet is delayed with the same probability, independently.
+    """
+
+    probability: Annotated[Share, Doc("Probability that a packet is delayed, 0 to 1.")]
+    by: Annotated[Duration, Doc("The additional delay.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
