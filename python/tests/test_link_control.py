@@ -247,6 +247,21 @@ REFUSED = {
 }
 
 
+def test_a_file_is_read_from_the_folder_of_the_request(
+    tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with link("--jitter", "uniform:1ms"):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "delays").write_text("1ms\n2ms\n", encoding="utf-8")
+        assert tcpsf("link", "set", "test", "--jitter-reorder", "file:delays").status == 0
+        shown = control.ask("test", "show")["up"]
+        assert shown == {"jitter-reorder": f"file:{tmp_path}/delays"}
+        answer = tcpsf("link", "set", "test", "--loss-file", "missing")
+        path = tmp_path / "missing"
+        assert answer.err.startswith(f"error: `--loss-file {path}`: cannot read `{path}`: no such")
+        assert control.ask("test", "show")["up"] == shown
+
+
 @pytest.mark.parametrize(("words", "problem", "hint"), REFUSED.values(), ids=REFUSED)
 def test_bad_input(tcpsf: Command, words: list[str], problem: str, hint: str) -> None:
     assert tcpsf("link", *words) == Answer(2, "", f"error: {problem}\nhint: {hint}\n")

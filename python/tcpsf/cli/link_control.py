@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_format
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from tcpsf import text
@@ -18,7 +19,11 @@ from tcpsf.report import link_output
 
 def set_options(*, name: str, **line: str | None) -> None:
     """Change options of a link, and print those in force."""
-    options = {way: given for way, given in directions_of(line).items() if given}
+    options = {
+        way: {each: _with_path(each, value) for each, value in given.items()}
+        for way, given in directions_of(line).items()
+        if given
+    }
     if not options:
         raise TcpsfError(
             f"cannot change link `{name}`: no option was given",
@@ -51,6 +56,20 @@ def stats(*, name: str, json: bool, watch: bool) -> None:
         return print_result(json_format.dumps(answer))
     head = f"{name} after {text.seconds(answer['time_s'])} s."
     return print_result(f"{head}\n\n{text.table(link_output.rows(answer), left=[0])}")
+
+
+_FILES = {"rate-trace": "", "loss-file": "data:", "jitter": "file:", "jitter-reorder": "file:"}
+"""Options that name a file, and the prefix of its path."""
+
+
+def _with_path(option: str, value: str) -> str:
+    """Return the value with an absolute path: the emulator may have another working directory."""
+    prefix = _FILES.get(option)
+    if prefix is None or value == "none":
+        return value
+    if value.startswith(prefix):
+        return prefix + str(Path(value.removeprefix(prefix)).absolute())
+    return str(Path(value).absolute()) if option == "loss-file" else value
 
 
 def _settings(answer: Mapping[str, Any]) -> str:

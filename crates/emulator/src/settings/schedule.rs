@@ -6,13 +6,14 @@
 
 use std::collections::BTreeMap;
 
+use link::Discipline;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Instant};
 
 use super::value::Value;
 use super::{
-    DISCIPLINES, LOSSES, NONE, Options, RawSettings, Settings, SettingsError, Templates, WAITING,
-    refuse_idle,
+    DISCIPLINES, JITTERS, LOSSES, NONE, Options, RATES, RawSettings, Settings, SettingsError,
+    Templates, WAITING, refuse_idle,
 };
 use crate::line::LineConfig;
 
@@ -339,7 +340,12 @@ fn changeable(
             let value = options.first();
             let value =
                 value.unwrap_or(Value { option: "changes".to_owned(), text: String::new() });
-            let hint = "start the link with `--codel`; a target of 599s switches it off";
+            let is_codel = |line: &LineConfig| matches!(line.link.discipline, Discipline::CoDel(_));
+            let hint = if is_codel(before) || is_codel(after) {
+                "start the link with `--codel`; a target of 599s switches it off"
+            } else {
+                "start another link with these options"
+            };
             return Err(value.refused(error).with_hint(hint));
         }
     }
@@ -348,7 +354,7 @@ fn changeable(
 
 /// The options of which a direction has one at most.
 fn group(name: &str) -> &'static [&'static str] {
-    [&LOSSES[..], &DISCIPLINES[..]]
+    [&LOSSES[..], &DISCIPLINES[..], &RATES[..], &JITTERS[..]]
         .into_iter()
         .find(|group| group.contains(&name))
         .unwrap_or_default()

@@ -103,12 +103,32 @@ fn an_invalid_request_changes_nothing() {
             "5ms,100ms",
             "`--codel 5ms,100ms`: the use of CoDel cannot change while the link carries packets",
         ),
+        (
+            "rate-trace",
+            "/missing",
+            "`--rate-trace /missing`: cannot read `/missing`: no such file or directory",
+        ),
+        (
+            "shape",
+            "1mbit,15kB",
+            "`--shape 1mbit,15kB`: a rate trace or a shaper, or the rate beside them, cannot change while the link carries packets",
+        ),
     ] {
         let options = Overlay { both: texts(&[(name, text)]), ..Overlay::default() };
         let error = schedule.add(at(1), options).expect_err(name);
         assert_eq!(error.to_string(), problem);
         assert_eq!(schedule, before);
     }
+}
+
+#[test]
+fn one_law_of_jitter_replaces_the_other() {
+    let mut schedule = read(r#"{"up": {"jitter": "uniform:1ms"}}"#);
+    let other = Overlay { both: texts(&[("jitter-reorder", "normal:2ms")]), ..Overlay::default() };
+    schedule.add(at(1), other).unwrap();
+    let [up, down] = schedule.lines_at(at(2)).unwrap();
+    assert_eq!(up.link.jitter, down.link.jitter);
+    assert!(up.link.jitter.is_some());
 }
 
 #[test]
