@@ -484,8 +484,7 @@ class TestNumbers:
         }  # fmt: skip
         found = {
             "up": direction, "down": direction, "exit_status": 0, "duration_s": 1.0, "seed": 1,
-            "outside_exit_status": None,
-            "firewall_dropped_packets": None,
+            "outside_exit_status": None, "firewall_dropped_packets": None,
         }  # fmt: skip
         shown = link_output.as_text(found)
         assert "12\u202f345  12\u202f345" in shown

@@ -11,7 +11,6 @@ use std::collections::VecDeque;
 
 use units::{Duration, Instant};
 
-use crate::config::Discipline;
 use crate::error::ConfigError;
 use crate::scheduled::{Scheduler, Waiting};
 
@@ -39,6 +38,11 @@ impl CoDel {
     #[must_use]
     pub const fn with_ecn(self, ecn: bool) -> Self {
         Self { ecn, ..self }
+    }
+
+    /// The target, the interval and the use of ECN.
+    pub(crate) const fn parts(self) -> (Duration, Duration, bool) {
+        (self.target, self.interval, self.ecn)
     }
 
     fn marks(self, packet: &Waiting) -> bool {
@@ -200,10 +204,8 @@ impl Scheduler for SingleQueue {
         None
     }
 
-    fn change(&mut self, to: &Discipline) {
-        if let Discipline::CoDel(codel) = to {
-            self.codel = *codel;
-        }
+    fn change(&mut self, (target, interval, ecn): (Duration, Duration, bool)) {
+        self.codel = CoDel { target, interval, ecn };
     }
 
     fn for_each(&mut self, act: &mut dyn FnMut(&mut Waiting)) {

@@ -4,7 +4,6 @@ use units::{Duration, Instant, Rate};
 
 use crate::books::{CellBooks, Tally};
 use crate::buffer::Buffer;
-use crate::config::Discipline;
 use crate::packet::{DropReason, Offered};
 use crate::statistics::QueueStatistics;
 
@@ -29,14 +28,14 @@ pub(crate) enum DecisionKind {
 }
 
 /// The parameters of a queue with a line that can change while it has packets.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct QueueParameters {
     /// The new rate; `None` if the line does not change.
     pub(crate) rate: Option<Rate>,
     pub(crate) buffer: Buffer,
     pub(crate) counts_in_service: bool,
-    /// The discipline, of the same kind as before.
-    pub(crate) discipline: Discipline,
+    /// The target, the interval and the use of ECN of CoDel; `None` for another queue.
+    pub(crate) codel: Option<(Duration, Duration, bool)>,
 }
 
 /// A queue that decides on packets after their arrival. [`Link`](crate::Link) drives it in order of
@@ -66,7 +65,7 @@ pub(crate) trait DeferringQueue: std::fmt::Debug + Send + Sync {
 
     /// Changes the parameters. Packets in the queue stay, and the packet in transmission ends at
     /// the old rate.
-    fn change(&mut self, to: &QueueParameters);
+    fn change(&mut self, to: QueueParameters);
 
     /// The cells of a port; `None` for a queue of packets.
     fn cell_books(&self) -> Option<CellBooks> {

@@ -3,10 +3,9 @@
 
 use std::collections::VecDeque;
 
-use units::Instant;
+use units::{Duration, Instant};
 
 use crate::codel::{CoDel, CoDelFlow};
-use crate::config::Discipline;
 use crate::error::ConfigError;
 use crate::scheduled::{Scheduler, Waiting};
 
@@ -131,7 +130,7 @@ impl Scheduler for FairQueues {
     }
 
     /// The configuration of FQ-CoDel is fixed.
-    fn change(&mut self, _to: &Discipline) {}
+    fn change(&mut self, _codel: (Duration, Duration, bool)) {}
 
     fn for_each(&mut self, act: &mut dyn FnMut(&mut Waiting)) {
         for queue in &mut self.queues {

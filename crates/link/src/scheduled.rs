@@ -11,7 +11,6 @@ use units::{Duration, Instant};
 use crate::atm::Framing;
 use crate::books::Tally;
 use crate::buffer::Buffer;
-use crate::config::Discipline;
 use crate::decision::{Decision, DecisionKind, DeferringQueue, QueueParameters};
 use crate::meter::Meter;
 use crate::packet::{DropReason, Offered};
@@ -34,8 +33,8 @@ pub(crate) trait Scheduler: std::fmt::Debug + Send + Sync {
     /// Removes a packet to make room for others.
     fn evict(&mut self) -> Option<Waiting>;
 
-    /// Changes the parameters, as far as they can change.
-    fn change(&mut self, to: &Discipline);
+    /// Changes the target, the interval and the use of ECN.
+    fn change(&mut self, codel: (Duration, Duration, bool));
 
     /// Acts on each packet that waits.
     fn for_each(&mut self, act: &mut dyn FnMut(&mut Waiting));
@@ -256,8 +255,10 @@ impl<S: Scheduler> DeferringQueue for ScheduledQueue<S> {
         }
     }
 
-    fn change(&mut self, to: &QueueParameters) {
-        self.scheduler.change(&to.discipline);
+    fn change(&mut self, to: QueueParameters) {
+        if let Some(codel) = to.codel {
+            self.scheduler.change(codel);
+        }
         if let Some(rate) = to.rate {
             let free_at = self.in_service.map_or(Instant::ZERO, |(_, departure)| departure);
             self.line.transmitter.change_rate(rate, free_at);

@@ -37,8 +37,8 @@ impl Transmitter {
         Some(Self { shaper: shape.map(BucketState::new), medium })
     }
 
-    /// Sends at another constant rate when the line is free, from `free_at` on. A shaper and a trace
-    /// are not affected.
+    /// Sends at another constant rate when the line is free, from `free_at` on. A shaper and a
+    /// trace are not affected.
     pub(crate) fn change_rate(&mut self, rate: Rate, free_at: Instant) {
         if let Medium::Constant(line) = &mut self.medium {
             *line = Serializer::busy_until(rate, free_at);

@@ -7,7 +7,7 @@ import json as json_format
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import click
 
@@ -92,8 +92,12 @@ def command(
             found = _run(emulation, list(command), other_end, capture, control)
         put(statistics, json, lambda: json_format.dumps(output.as_dict(found, settings)) + "\n")
         put(page, report, lambda: link_page(found, settings, command=command))
-    shown = [output.as_text(found)] if statistics is None else output.warnings(found)
-    for message in shown:
+    _conclude(found, briefly=statistics is not None)
+
+
+def _conclude(found: dict[str, Any], *, briefly: bool) -> NoReturn:
+    """Print the statistics, or only warnings, and exit with the command's status."""
+    for message in output.warnings(found) if briefly else [output.as_text(found)]:
         print_message(message)
     raise click.exceptions.Exit(found["exit_status"])
 

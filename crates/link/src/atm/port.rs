@@ -207,7 +207,7 @@ impl Port {
 
 impl DeferringQueue for Port {
     /// The configuration of a port is fixed.
-    fn change(&mut self, _to: &QueueParameters) {}
+    fn change(&mut self, _to: QueueParameters) {}
 
     /// A port decides on each cell as it arrives.
     fn has_room(&self, _bytes: u32) -> bool {

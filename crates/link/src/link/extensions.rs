@@ -211,8 +211,8 @@ impl<P> Link<P> {
         path.map_or(Extra::default(), |path| path.draw(draw))
     }
 
-    /// Records the delivery of a packet. A change of the configuration needs it until the packet has
-    /// left the line.
+    /// Records the delivery of a packet. A change of the configuration needs it until the packet
+    /// has left the line.
     fn record_queued(&mut self, now: Instant, departure: Instant, delivery: Instant, extra: Extra) {
         let path = self.extensions.as_deref_mut().and_then(|extensions| extensions.path.as_mut());
         if let Some(path) = path {

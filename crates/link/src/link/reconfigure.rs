@@ -178,12 +178,15 @@ impl<P> Extensions<P> {
         // A shaper and a trace are fixed.
         self.transmitter = old.transmitter;
         if let Some(mut deferred) = old.deferred {
-            let LinkConfig { rate, buffer, counts_in_service, discipline, .. } = to;
-            deferred.queue.change(&QueueParameters {
-                rate: rate.filter(|_| from.rate != to.rate),
-                buffer: *buffer,
-                counts_in_service: *counts_in_service,
-                discipline: discipline.clone(),
+            let codel = match &to.discipline {
+                Discipline::CoDel(codel) => Some(codel.parts()),
+                _ => None,
+            };
+            deferred.queue.change(QueueParameters {
+                rate: to.rate.filter(|_| from.rate != to.rate),
+                buffer: to.buffer,
+                counts_in_service: to.counts_in_service,
+                codel,
             });
             self.deferred = Some(deferred);
         }
