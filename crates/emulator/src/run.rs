@@ -152,15 +152,7 @@ impl Emulation {
     pub fn run(self, job: &Job) -> Result<Report, EmulationError> {
         let clock = Clock::start();
         let trace = self.trace(job.capture.as_ref(), clock)?;
-        let mut server = job
-            .control
-            .as_ref()
-            .map(|control| {
-                Server::new(control, &job.command, &self.network.ends).map_err(|source| {
-                    EmulationError::Control { name: control.name.clone(), source }
-                })
-            })
-            .transpose()?;
+        let mut server = self.server(job)?;
         let network = &self.network;
         let resolv_conf = self.reach.as_ref().and_then(Reach::resolv_conf);
         let environment = |end| Environment {
@@ -179,11 +171,7 @@ impl Emulation {
             .map(|words| Program::background(words, &environment(&network.outside)));
         let outside = outside.transpose()?;
         let command = if job.command.is_empty() && self.attached {
-            Program::other(
-                network.process.as_ref().map(OwnedFd::try_clone).transpose().map_err(|e| {
-                    tun::Error::new("watch the process in the network namespace", e)
-                })?,
-            )
+            self.process()?
         } else {
             Program::foreground(&job.command, &environment(&network.inside))
                 .map_err(EmulationError::Command)?
@@ -222,6 +210,23 @@ impl Emulation {
             changes,
             omitted_changes,
         })
+    }
+
+    /// The server of requests, if the link has a name.
+    fn server(&self, job: &Job) -> Result<Option<Server>, EmulationError> {
+        let Some(control) = &job.control else { return Ok(None) };
+        let server = Server::new(control, &job.command, &self.network.ends);
+        server
+            .map(Some)
+            .map_err(|source| EmulationError::Control { name: control.name.clone(), source })
+    }
+
+    /// The process of the network namespace, if one was named, in place of a command.
+    fn process(&self) -> Result<Program, EmulationError> {
+        let process = self.network.process.as_ref().map(OwnedFd::try_clone).transpose();
+        let process = process
+            .map_err(|e| tun::Error::new("watch the process in the network namespace", e))?;
+        Ok(Program::other(process))
     }
 
     fn trace(
