@@ -191,6 +191,7 @@ impl Emulation {
             outside.end(clock, TERMINATION_TIMEOUT)?;
         }
         written.map_err(|source| unwritable(job.capture.as_ref(), source))?;
+        let dropped = self.reach.as_ref().map(Reach::dropped_packets).transpose()?;
         Ok(Report {
             command: job.command.clone(),
             exit_status,
@@ -199,11 +200,7 @@ impl Emulation {
             seed: self.settings.seed,
             name: job.control.as_ref().map(|control| control.name.clone()),
             ends: network.ends.clone(),
-            firewall_dropped_packets: self
-                .reach
-                .as_ref()
-                .map(Reach::dropped_packets)
-                .transpose()?,
+            firewall_dropped_packets: dropped,
             up,
             down,
             series,
