@@ -91,3 +91,10 @@ def test_half_of_the_round_trip_is_the_delay(tcpsf: Command, tmp_path: Path) -> 
         "error: `--rtt 41ms`: there is `--delay` as well\n"
         "hint: give one of them; `--rtt` is the delay of both directions\n",
     )
+
+
+@pytest.mark.parametrize("option", ["rate-trace", "rate"])
+def test_a_rate_of_both_directions_replaces_those_of_a_preset(option: str) -> None:
+    directions, _ = complete({"both": {option: "given"}}, preset="lte", rtt=None, mtu=1500)
+    assert directions["both"][option] == "given"
+    assert not {"rate", "rate-trace"} & {*directions["up"], *directions["down"]}

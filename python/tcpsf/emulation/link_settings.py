@@ -52,8 +52,9 @@ def complete(
 
 
 def _family(name: str) -> str:
-    """Return the name that stands for all options of which a direction has one at most."""
-    return "loss" if name.startswith("loss") else name
+    """Return the group of an option. A direction has at most one option of a group."""
+    found = name.partition("-")[0]
+    return found if found in {"loss", "rate", "jitter"} else name
 
 
 def _replace(directions: Directions, given: Mapping[str, Mapping[str, str]]) -> None:
