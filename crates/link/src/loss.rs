@@ -61,8 +61,8 @@ pub struct LossTrace {
 }
 
 impl LossTrace {
-    /// The n-th packet is lost if the n-th entry is true. With `data_only` an entry stands for a
-    /// packet with data. A trace without entries loses nothing.
+    /// The n-th packet is lost if the n-th entry is true. With `data_only`, only packets
+    /// with data have entries. A trace without entries loses nothing.
     pub fn new(drops: Vec<bool>, data_only: bool) -> Self {
         Self { drops: drops.into(), data_only }
     }

@@ -3,12 +3,12 @@
 
 use std::io;
 
-use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::netlink::{self, SocketAddrNetlink};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
 };
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Maximum size of one datagram of a response, in bytes. The kernel limits dumps to
 /// `NLMSG_GOODSIZE`, or to 32 KiB for large receive buffers.
@@ -95,11 +95,7 @@ impl Request {
         sendto(socket, self.finish(), SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
         let mut answer = vec![0; RESPONSE_BYTES];
         loop {
-            let len = match recv(socket, &mut answer[..], RecvFlags::empty()) {
-                Err(Errno::INTR) => continue,
-                result => result?.1,
-            };
-            let mut rest = &answer[..len.min(RESPONSE_BYTES)];
+            let mut rest = receive(socket, &mut answer)?;
             while let Some((kind, body, behind)) = message(rest) {
                 rest = behind;
                 match i32::from(kind) {
@@ -114,6 +110,19 @@ impl Request {
                     }
                     _ => show(kind, body),
                 }
+            }
+        }
+    }
+}
+
+/// Receives messages into a buffer of [`RESPONSE_BYTES`].
+fn receive<'a>(socket: BorrowedFd<'_>, answer: &'a mut [u8]) -> io::Result<&'a [u8]> {
+    loop {
+        match recv(socket, &mut *answer, RecvFlags::empty()) {
+            Err(Errno::INTR) => {}
+            result => {
+                let length = result?.1.min(answer.len());
+                return Ok(&answer[..length]);
             }
         }
     }
@@ -144,11 +153,7 @@ pub(crate) fn execute_batch(
     let mut answer = vec![0; RESPONSE_BYTES];
     let mut outstanding = acknowledgments;
     while outstanding > 0 {
-        let len = match recv(socket, &mut answer[..], RecvFlags::empty()) {
-            Err(Errno::INTR) => continue,
-            result => result?.1,
-        };
-        let mut rest = &answer[..len.min(RESPONSE_BYTES)];
+        let mut rest = receive(socket, &mut answer)?;
         while let Some((kind, body, behind)) = message(rest) {
             rest = behind;
             if i32::from(kind) != libc::NLMSG_ERROR {

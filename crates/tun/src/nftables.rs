@@ -38,7 +38,7 @@ mod attribute {
     pub(super) const COUNTER_PACKETS: u16 = 2;
 }
 
-/// Where a base chain sees packets, and its priority among the chains there.
+/// The hook of a base chain, with the priority of the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hook {
     /// Source addresses may be translated (`srcnat`, priority 100).
