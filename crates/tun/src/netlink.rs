@@ -3,12 +3,12 @@
 
 use std::io;
 
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::netlink::{self, SocketAddrNetlink};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
 };
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Maximum size of one datagram of a response, in bytes. The kernel limits dumps to
 /// `NLMSG_GOODSIZE`, or to 32 KiB for large receive buffers.
