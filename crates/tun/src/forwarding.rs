@@ -144,6 +144,8 @@ fn start_keeper(listener: UnixListener) -> io::Result<UnixStream> {
             sys::block_signals();
             // It belongs to no terminal.
             let _ = setsid();
+            // It keeps no file system busy.
+            let _ = std::env::set_current_dir("/");
             Keeper::new(listener, theirs).run();
             0
         }) {

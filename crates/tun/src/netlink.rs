@@ -200,7 +200,26 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// Messages and attributes of any bytes end, and are parts of them, in order.
+        #[test]
+        fn any_bytes_are_read_to_an_end(bytes in vec(prop_oneof![0_u8..24, any::<u8>()], 0..200)) {
+            let (mut rest, mut total) = (&bytes[..], 0);
+            while let Some((_, body, behind)) = message(rest) {
+                prop_assert!(behind.len() + HEADER_BYTES + body.len() <= rest.len());
+                total += HEADER_BYTES + body.len();
+                rest = behind;
+                let values: usize = attributes(body).map(|(_, value)| 4 + value.len()).sum();
+                prop_assert!(values <= body.len());
+            }
+            prop_assert!(total <= bytes.len());
+        }
+    }
 
     #[test]
     fn attributes_round_trip_and_malformed_input_ends_them() {
