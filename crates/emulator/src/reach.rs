@@ -112,7 +112,24 @@ fn local_address(text: &str) -> Option<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// Servers that only the caller reaches are gone, and all other lines remain.
+        #[test]
+        fn no_local_server_remains(
+            text in "((nameserver|search|#)?[ \t]?(127\\.0\\.0\\.[0-9]{1,3}|::1|0\\.0\\.0\\.0|fe80::1%lo|%|192\\.0\\.2\\.1|\\PC{0,8})\n?){0,6}",
+        ) {
+            let (_, changed) = servers(&text);
+            let (local, again) = servers(&changed);
+            prop_assert_eq!(local, Vec::<String>::new());
+            prop_assert_eq!(&again, &changed);
+            let kept = |text: &str| text.lines().filter(|line| !line.contains("nameserver")).count();
+            prop_assert_eq!(kept(&text), kept(&changed));
+        }
+    }
 
     fn servers(text: &str) -> (Vec<String>, String) {
         let found = Servers::of(text, IpAddr::from([100, 64, 0, 1]));

@@ -94,3 +94,36 @@ fn an_address_in_use_has_a_server_already() {
     let (_server, address) = server();
     assert!(Forwarder::at(address, vec![]).unwrap().is_none());
 }
+
+/// Bytes that are no DNS messages, from clients and from servers, over UDP and TCP.
+#[test]
+fn a_query_is_answered_after_any_bytes() {
+    let (answering, address) = server();
+    let listener = TcpListener::bind(address).unwrap();
+    let (_forwarder, at) = forwarder(&[address]);
+    let (hostile, asking) = (client(at), client(at));
+    let mut state = 1;
+    for length in (0..600).map(|number| number * number % 1472) {
+        let bytes: Vec<u8> = (0..length)
+            .map(|_| {
+                state = units::hash::mix(state + 1);
+                state.to_be_bytes()[0]
+            })
+            .collect();
+        hostile.send(&bytes).unwrap();
+        if bytes.len() >= HEADER_BYTES {
+            let (message, from) = received(&answering);
+            assert_eq!(message, bytes);
+            answering.send_to(&bytes[1..], from).unwrap();
+        }
+    }
+    for bytes in [&b""[..], b"\0", b"\xff\xff too short for its length"] {
+        TcpStream::connect(at).unwrap().write_all(bytes).unwrap();
+        drop(listener.accept().unwrap());
+    }
+    let query = b"\x12\x34\x01\x00 a query.";
+    asking.send(query).unwrap();
+    let (_, from) = received(&answering);
+    answering.send_to(query, from).unwrap();
+    assert_eq!(received(&asking).0, query);
+}
