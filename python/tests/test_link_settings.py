@@ -73,6 +73,29 @@ def test_the_default_queue_is_100_ms_at_the_rate() -> None:
     assert queues(both={"from": "a.toml:b", "rate": "1mbit"}) == (None, None)
 
 
+def test_traces_and_shapers_have_a_default_queue(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.txt"
+    trace.write_text("0s 30mbit\n1s 10mbit\n2s repeat\n", encoding="utf-8")
+
+    def queue(**both: str) -> str | None:
+        options = {name.replace("_", "-"): text for name, text in both.items()}
+        return complete({"both": options}, preset=None, rtt=None, mtu=1500)[0]["up"].get("queue")
+
+    assert queue(rate_trace=str(trace)) == "250000B"
+    assert queue(rate_trace=str(trace), shape="8mbit,15kB") == "100000B"
+    assert queue(rate="100mbit", shape="8mbit,15kB") == "100000B"
+    assert queue(police="8mbit,15kB") is None
+    assert queue(rate_trace=str(tmp_path / "missing")) is None  # the emulator explains it
+
+
+def test_a_discipline_replaces_the_others_of_its_group() -> None:
+    given = {"both": {"rate": "8mbit", "fq-codel": "5ms,100ms"}, "up": {"codel": "5ms,100ms"}}
+    found, _ = complete(given, preset="dsl", rtt=None, mtu=1500)
+    assert found["up"]["codel"] == "5ms,100ms"
+    assert found["both"]["fq-codel"] == "5ms,100ms"
+    assert found["down"] == {"queue": "141kB"}
+
+
 def test_the_length_of_the_queue_is_printed(tcpsf: Command) -> None:
     words = ["--rate", "10mbit", "--up-rate", "1mbit", "--", "true"]
     shown = tcpsf("link", *words).err

@@ -3,6 +3,7 @@
 //! Each direction has all options. A value under `both` applies to each direction without a value
 //! of its own. An error names the option as it was given.
 
+mod groups;
 mod schedule;
 mod value;
 
@@ -14,6 +15,8 @@ use units::Duration;
 
 use crate::line::LineConfig;
 
+use groups::{DISCIPLINES, JITTERS, LOSSES, RATES, WAITING};
+pub use groups::{EXCLUSIVE, mean_rate};
 pub use schedule::{Overlay, Schedule, Texts};
 use schedule::{RawChange, unreadable};
 use value::Value;
@@ -259,26 +262,6 @@ fn refuse_idle(waiting: Option<Value>, lines: [&LineConfig; 2]) -> Result<(), Se
         None => Ok(()),
     }
 }
-
-/// The options of packets that wait for the line.
-const WAITING: [&str; 5] = ["queue", "red", "codel", "fq-codel", "balanced"];
-
-const DISCIPLINES: [&str; 4] = ["red", "codel", "fq-codel", "balanced"];
-
-const RATES: [&str; 2] = ["rate", "rate-trace"];
-
-const JITTERS: [&str; 2] = ["jitter", "jitter-reorder"];
-
-const LOSSES: [&str; 8] = [
-    "loss",
-    "loss-per-byte",
-    "loss-linear",
-    "loss-burst",
-    "loss-gilbert",
-    "loss-mask",
-    "loss-mask-all",
-    "loss-file",
-];
 
 impl Direction<'_> {
     fn line(&self) -> Result<LineConfig, SettingsError> {

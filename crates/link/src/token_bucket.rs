@@ -30,6 +30,11 @@ impl TokenBucket {
         Ok(Self { rate, burst })
     }
 
+    /// The rate at which tokens arrive.
+    pub const fn rate(self) -> Rate {
+        self.rate
+    }
+
     /// The size of the bucket in bytes. A policer drops every packet that is longer.
     pub const fn burst(self) -> u32 {
         self.burst

@@ -1,5 +1,6 @@
 //! A command behind an emulated link.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use emulator::{
@@ -100,6 +101,20 @@ impl Emulation {
         let job = Job { command, outside, capture, schedule, control };
         py.detach(|| emulation.run(&job)).map(|report| report.to_json()).map_err(|e| refusal(&e))
     }
+}
+
+/// The groups of options, without their dashes, of which a direction has one at most.
+#[pyfunction]
+pub(crate) fn exclusive_link_options() -> [Vec<&'static str>; 4] {
+    emulator::settings::EXCLUSIVE.map(<[_]>::to_vec)
+}
+
+/// The mean rate in bits per second of a direction with these options, from its line or its shaper.
+/// `None` if it has neither, or if an option is invalid.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 converts to an owned map")]
+pub(crate) fn mean_link_rate(options: BTreeMap<String, String>) -> Option<u64> {
+    emulator::settings::mean_rate(&options).map(units::Rate::bits_per_sec)
 }
 
 /// A scenario as JSON, the name of one of its links, an option and its value.

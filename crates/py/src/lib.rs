@@ -30,7 +30,7 @@ mod _core {
     #[pymodule_export]
     use super::cure::{RemedyTrial, SocketSettings, TailCopies};
     #[pymodule_export]
-    use super::emulation::Emulation;
+    use super::emulation::{Emulation, exclusive_link_options, mean_link_rate};
     #[pymodule_export]
     use super::facts::{AckFacts, ControllerStart, PacketFacts, QueueFacts, ReductionFacts};
     #[pymodule_export]

@@ -11,7 +11,7 @@ from tcpsf.errors import TcpsfError
 
 NONE = "none"
 QUEUE_S = 0.1
-"""The default queue in seconds at the rate: the default interval of CoDel (RFC 8289)."""
+"""The default queue in seconds at the mean rate: the default interval of CoDel (RFC 8289)."""
 
 LEAST_PACKETS = 10
 """Least size of the default queue, in packets of the MTU."""
@@ -26,8 +26,8 @@ def complete(
     """Return the options of a link, and the changes of its preset.
 
     The given options replace values of the preset, and its changes of them. ``rtt`` is a time as
-    text, of which each direction has half. A direction with a rate and without a queue gets the
-    default queue.
+    text, of which each direction has half. A direction with a rate, a trace of it
+    or a shaper, and without a queue, gets the default queue.
 
     >>> complete({"both": {"rate": "10mbit"}}, preset=None, rtt="40ms", mtu=1500)[0]["up"]
     {'queue': '125000B'}
@@ -51,10 +51,12 @@ def complete(
     return directions, changes
 
 
+_GROUPS = {name: group[0] for group in _core.exclusive_link_options() for name in group}
+
+
 def _family(name: str) -> str:
     """Return the group of an option. A direction has at most one option of a group."""
-    found = name.partition("-")[0]
-    return found if found in {"loss", "rate", "jitter"} else name
+    return _GROUPS.get(name, name)
 
 
 def _replace(directions: Directions, given: Mapping[str, Mapping[str, str]]) -> None:
@@ -95,16 +97,19 @@ def _without(
 def _add_queues(directions: Directions, mtu: int) -> None:
     """Add the default queue to directions with a rate, except for links of a scenario."""
     for way in ("up", "down"):
-        own, both = directions[way], directions["both"]
-        rate = own.get("rate", both.get("rate", NONE))
-        begins = own.get("from", both.get("from", NONE))
-        if rate == NONE or begins != NONE or "queue" in {**both, **own}:
+        own = directions[way]
+        options = _in_force(own, directions["both"])
+        if options.get("from", NONE) != NONE or "queue" in options:
             continue
-        try:
-            size = _core.bits_per_second(rate) / 8 * QUEUE_S
-        except ValueError:  # the emulator explains it
-            continue
-        own["queue"] = f"{max(int(size), LEAST_PACKETS * mtu)}B"
+        rate = _core.mean_link_rate(options)
+        if rate is not None:
+            own["queue"] = f"{max(int(rate / 8 * QUEUE_S), LEAST_PACKETS * mtu)}B"
+
+
+def _in_force(own: Mapping[str, str], both: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a direction. Its own ones replace those of their group."""
+    replaced = {_family(name) for name in own}
+    return {name: text for name, text in both.items() if _family(name) not in replaced} | dict(own)
 
 
 def queue_text(

@@ -10,11 +10,9 @@ use link::Discipline;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Instant};
 
+use super::groups::{EXCLUSIVE, LOSSES, WAITING};
 use super::value::Value;
-use super::{
-    DISCIPLINES, JITTERS, LOSSES, NONE, Options, RATES, RawSettings, Settings, SettingsError,
-    Templates, WAITING, refuse_idle,
-};
+use super::{NONE, Options, RawSettings, Settings, SettingsError, Templates, refuse_idle};
 use crate::line::LineConfig;
 
 /// The texts of options by name, without dashes.
@@ -354,10 +352,7 @@ fn changeable(
 
 /// The options of which a direction has one at most.
 fn group(name: &str) -> &'static [&'static str] {
-    [&LOSSES[..], &DISCIPLINES[..], &RATES[..], &JITTERS[..]]
-        .into_iter()
-        .find(|group| group.contains(&name))
-        .unwrap_or_default()
+    EXCLUSIVE.into_iter().find(|group| group.contains(&name)).unwrap_or_default()
 }
 
 fn remove(options: &mut Texts, name: &str) {

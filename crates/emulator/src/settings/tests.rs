@@ -455,3 +455,22 @@ fn templates_that_cannot_be_emulated_are_refused() {
         "`--from file.toml:line`: it cannot hold a packet of 1500 bytes, and would drop each of them"
     );
 }
+
+#[test]
+fn the_mean_rate_is_the_lower_one_of_line_and_shaper() {
+    let rate = |options: &[(&str, &str)]| {
+        let options = options.iter().map(|&(name, text)| (name.to_owned(), text.to_owned()));
+        mean_rate(&options.collect()).map(Rate::bits_per_sec)
+    };
+    let file = std::env::temp_dir().join(format!("tcpsf-mean-rate-{}", std::process::id()));
+    std::fs::write(&file, "0s 10mbit\n1s 2mbit\n2s repeat\n").unwrap();
+    let trace = file.to_str().unwrap();
+    assert_eq!(rate(&[("delay", "1ms"), ("rate", "none")]), None);
+    assert_eq!(rate(&[("rate", "5mbit")]), Some(5_000_000));
+    assert_eq!(rate(&[("rate-trace", trace)]), Some(6_000_000));
+    assert_eq!(rate(&[("rate", "5mbit"), ("shape", "1mbit,15kB")]), Some(1_000_000));
+    assert_eq!(rate(&[("shape", "9mbit,15kB"), ("rate-trace", trace)]), Some(6_000_000));
+    assert_eq!(rate(&[("rate", "5mbit"), ("shape", "1mbit")]), None);
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(rate(&[("rate-trace", trace)]), None);
+}
