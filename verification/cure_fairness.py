@@ -203,7 +203,7 @@ def simulated(case: FairnessCase, remedy: str | None, *, seed: int, seconds: flo
         "name": "fairness",
         "duration": "60s" if case.long else f"{seconds}s",
         "trace": list(PORTS),
-        "tcp": {"profile": "linux-6.18", "rtt_initial": f"{1e9 * RTT_S:.0f}ns"},
+        "tcp": {"profile": "linux-6.18"},
         "link": [
             {"name": "down", "from": "server", "to": "client"} | down,
             {"name": "up", "from": "client", "to": "server", "delay": half, "rate": "10Gb/s"},
@@ -214,16 +214,23 @@ def simulated(case: FairnessCase, remedy: str | None, *, seed: int, seconds: flo
     sent: Counter[str] = Counter()
     dropped: Counter[str] = Counter()
     received: Counter[str] = Counter()
-    columns = result.packets.select("event", "workload", "payload_bytes", "from", "time_s")
-    for event, name, payload, end, time_s in columns.iter_rows():
-        if end == "sender" and payload:
+    opened_s: dict[int, float] = {}
+    columns = result.packets.select(
+        "event", "workload", "payload_bytes", "from", "time_s", "control", "flow"
+    )
+    for event, name, payload, end, time_s, control, flow in columns.iter_rows():
+        if end == "sender" and control == "SYN" and event == "arrived":
+            opened_s.setdefault(flow, time_s)
+        elif end == "sender" and payload:
             sent[name] += event == "sent"
             dropped[name] += str(event).startswith("dropped")
             if event == "arrived" and LONG_BEGIN_S <= time_s < LONG_END_S:
                 received[name] += payload
     times: dict[str, list[float | None]] = {name: [] for name in PORTS}
-    for name, time_s in result.flows.select("workload", "receiver_s").iter_rows():
-        times[name].append(None if time_s is None else time_s + RTT_S / 2)
+    # The client sends its request when the handshake is complete, and measures from then on.
+    ends = result.flows.select("workload", "flow", "start_s", "receiver_s")
+    for name, flow, start_s, time_s in ends.iter_rows():
+        times[name].append(None if time_s is None else start_s + time_s - opened_s[flow])
     return FairnessRun(
         {
             name: Group(
@@ -239,6 +246,7 @@ def simulated(case: FairnessCase, remedy: str | None, *, seed: int, seconds: flo
 def workload(case: FairnessCase, name: str, sender: str, draw: random.Random) -> dict[str, Any]:
     """Return the workload of a group. Long transfers begin at random times within 20 ms."""
     found = {"name": name, "from": "server", "to": "client", "sender": sender}
+    found |= {"handshake": True, "opener": "receiver"}
     if case.long:
         start, spacing = (f"{draw.uniform(0.0, 10e6):.0f}ns" for _ in range(2))
         sizes = [case.size] * case.long
