@@ -245,8 +245,14 @@ def simulated(case: FairnessCase, remedy: str | None, *, seed: int, seconds: flo
 
 def workload(case: FairnessCase, name: str, sender: str, draw: random.Random) -> dict[str, Any]:
     """Return the workload of a group. Long transfers begin at random times within 20 ms."""
-    found = {"name": name, "from": "server", "to": "client", "sender": sender}
-    found |= {"handshake": True, "opener": "receiver"}
+    found: dict[str, Any] = {
+        "name": name,
+        "from": "server",
+        "to": "client",
+        "sender": sender,
+        "handshake": True,
+        "opener": "receiver",
+    }
     if case.long:
         start, spacing = (f"{draw.uniform(0.0, 10e6):.0f}ns" for _ in range(2))
         sizes = [case.size] * case.long
