@@ -74,6 +74,12 @@ impl Special {
             || parts.copies.as_ref().is_some_and(|copies| copies.is_due(now))
     }
 
+    /// Returns whether the sender differs from others only in the reports of TCP Santa Cruz.
+    #[inline]
+    pub(super) fn only_reports(&self) -> bool {
+        matches!(self.0.as_deref(), Some(Parts { kind: Kind::Reported(_), copies: None }))
+    }
+
     /// State of TCP Santa Cruz, if it is negotiated.
     #[inline]
     pub(super) fn reported(&self) -> Option<&TimedReports> {
