@@ -42,6 +42,8 @@ pub struct Config {
     /// Send buffer in bytes: data accepted from the application and not yet acknowledged; at most
     /// 2³⁰.
     pub send_buffer: u32,
+    /// Limit of the memory for data that the application has written, besides `send_buffer`.
+    pub send_memory: SendMemory,
     /// Offer window scaling (RFC 7323 §2).
     pub window_scaling: bool,
     /// Offer timestamps (RFC 7323 §3).
@@ -95,6 +97,7 @@ impl Default for Config {
             acceptance: Acceptance::RFC,
             receive_buffer: 1 << 20,
             send_buffer: 1 << 20,
+            send_memory: SendMemory::Unlimited,
             window_scaling: true,
             timestamps: true,
             sack: true,
@@ -196,6 +199,18 @@ impl KeepAlive {
             count,
         })
     }
+}
+
+/// Limit of the memory for data that the application has written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SendMemory {
+    /// No limit besides the send buffer in bytes.
+    #[default]
+    Unlimited,
+    /// Linux's limit, which begins with the memory of two windows of ten segments and grows with
+    /// the window (`tcp_sndbuf_expand`). It is for drivers whose applications have no data, as in a
+    /// simulation. A sender that counts bytes ignores it.
+    Linux,
 }
 
 /// Acknowledgments that measure the round-trip time.

@@ -48,7 +48,7 @@ mod timeout;
 pub use bytes::ByteStream;
 pub use config::{
     Acceptance, Challenges, Config, DelayedAck, KeepAlive, LinuxReceiver, Negotiated, Receiving,
-    RttSamples, Timeouts,
+    RttSamples, SendMemory, Timeouts,
 };
 pub use connection::{Connection, IcmpError};
 pub use event::{Accepted, CallError, CloseReason, Event, LossEvent, Repair};

@@ -9,7 +9,8 @@ use policy::rtt::RtoConfig;
 use proptest::prelude::*;
 use proptest::sample::select;
 use tcp::{
-    Acceptance, Challenges, Config, DelayedAck, LinuxReceiver, Receiving, RttSamples, Timeouts,
+    Acceptance, Challenges, Config, DelayedAck, LinuxReceiver, Receiving, RttSamples, SendMemory,
+    Timeouts,
 };
 use units::Duration;
 use wire::{Mss, SeqNum};
@@ -134,6 +135,8 @@ prop_compose! {
             acceptance,
             receive_buffer: receive_buffer.max(least_buffer(receiver)),
             send_buffer,
+            // A byte stream does not wake its writer.
+            send_memory: SendMemory::Unlimited,
             window_scaling,
             timestamps,
             sack,

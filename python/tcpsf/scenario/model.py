@@ -676,6 +676,14 @@ class Tcp(ScenarioPart):
             "Linux counts the memory of packets, and its window begins with 64 kB."
         ),
     ] = None
+    send_memory: Annotated[
+        Literal["unlimited", "linux"] | None,
+        Doc(
+            "Memory for data that the application has written and that is not acknowledged: "
+            "`unlimited`, or `linux` for the limit that grows with the window. Only with a sender "
+            "that counts packets."
+        ),
+    ] = None
     nagle: Annotated[
         bool | None,
         Doc("Nagle's algorithm: at most one segment below the current segment size in flight."),

@@ -130,6 +130,7 @@ fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
         receiver: receiver(tcp, profile.receiver),
         receive_buffer: tcp.receive_buffer.get(),
         send_buffer: SEND_BUFFER,
+        send_memory: tcp.send_memory.into(),
         window_scaling: tcp.receive_buffer.get() > u32::from(u16::MAX),
         timestamps: tcp.timestamps,
         sack: tcp.sack && sender.wants_sack(),

@@ -163,9 +163,16 @@ impl Flow {
     }
 
     /// Writes data to the sender, as records of these lengths if there are any, and closes it after
-    /// the last byte.
+    /// the last byte. Where memory limits writes, it is only the first write, and
+    /// [`writes_on`](Self::writes_on) does the others.
     pub(crate) fn write(&mut self, records: &[u32]) {
         if !self.has_to_write() {
+            return;
+        }
+        if self.sender.limits_writes() {
+            if self.to_write == self.start.size {
+                self.write_limited(records);
+            }
             return;
         }
         let room = self.sender.writable();
@@ -195,6 +202,51 @@ impl Flow {
             }
             self.note_written(taken);
         }
+    }
+
+    /// Writes data where memory limits writes, unless a deferred send opportunity comes first.
+    /// Returns true if something was written.
+    pub(crate) fn writes_on(&mut self, records: &[u32]) -> bool {
+        !self.send_deferred && self.write_limited(records)
+    }
+
+    /// Writes as much of the current record, or of all data, as fits into one buffer. Returns true
+    /// if something was written.
+    #[cold]
+    fn write_limited(&mut self, records: &[u32]) -> bool {
+        let (wanted, end_of_record) = match self.left_of_record(records) {
+            Some(left) => (u64::from(left).min(self.to_write), true),
+            None => (self.to_write, false),
+        };
+        let mut wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
+        let mut flags = WriteFlags { end_of_record, more: false };
+        let tail = wanted % self.sender.smss();
+        let continues = self.to_write < self.start.size;
+        if continues && self.closes && !end_of_record && tail > 0 && tail < wanted {
+            // The end of the data leaves with the FIN, by the call that closes the connection.
+            (wanted, flags.more) = (wanted - tail, true);
+        }
+        let taken = self.sender.write_with(wanted, flags).unwrap_or(0);
+        self.note_written(taken);
+        taken > 0
+    }
+
+    /// Returns true if the rest of the data leaves with the call that closes the connection.
+    pub(crate) fn closes_next(&self) -> bool {
+        self.closes && self.to_write > 0 && self.to_write < u64::from(self.sender.smss())
+    }
+
+    /// The rest of the record at the next byte to write; `None` if all data is one write.
+    fn left_of_record(&self, records: &[u32]) -> Option<u32> {
+        let all: u64 = records.iter().map(|&length| u64::from(length)).sum();
+        let mut at = (self.start.size - self.to_write).checked_rem(all)?;
+        for &length in records {
+            match at.checked_sub(u64::from(length)) {
+                Some(behind) => at = behind,
+                None => return u32::try_from(u64::from(length) - at).ok(),
+            }
+        }
+        None
     }
 
     /// Counts written bytes. The application closes the connection after the last one.

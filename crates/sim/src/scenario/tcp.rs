@@ -142,6 +142,11 @@ settings! { |profile, config|
     /// counts the memory of packets, and its window begins with 64 kB.
     [receive_buffer]: ReceiveBuffer = ReceiveBuffer::of(&config);
 
+    /// Memory for data that the application has written and that is not acknowledged: `unlimited`,
+    /// or `linux` for the limit that grows with the window. Only with a sender that counts packets.
+    [send_memory]: SendMemory =
+        if profile.is_linux() { SendMemory::Linux } else { SendMemory::Unlimited };
+
     /// Nagle's algorithm: at most one segment below the current segment size in flight.
     [nagle]: bool = config.nagle;
 
@@ -199,6 +204,17 @@ pub enum RttSample {
     Ack,
 }
 
+/// The memory for data that an application has written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SendMemory {
+    /// The application writes all data at once.
+    Unlimited,
+    /// The application writes as much as Linux has memory for, and the rest when a third of the
+    /// memory is free. At first this is the memory of two windows of ten segments.
+    Linux,
+}
+
 /// The growth of the window in slow start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -244,6 +260,15 @@ impl From<Halving> for PolicyHalving {
         match halving {
             Halving::Flight => Self::Flight,
             Halving::Window => Self::Window,
+        }
+    }
+}
+
+impl From<SendMemory> for tcp::SendMemory {
+    fn from(memory: SendMemory) -> Self {
+        match memory {
+            SendMemory::Unlimited => Self::Unlimited,
+            SendMemory::Linux => Self::Linux,
         }
     }
 }

@@ -32,7 +32,11 @@ impl Context {
             } else {
                 self.shared.send(slot, flow, End::Sender);
             }
-            if !self.shared.note_events(flow, End::Sender) {
+            if self.shared.note_events(flow, End::Sender) {
+                continue;
+            }
+            if !(flow.has_to_write() && flow.sender.limits_writes()) || !self.shared.writes_on(flow)
+            {
                 return;
             }
         }

@@ -1,8 +1,10 @@
 //! Calls of the application that queue data, and options of the socket that decide when it is sent.
 
+use units::Instant;
+
 use crate::connection::Connection;
 use crate::event::CallError;
-use crate::send::WriteFlags;
+use crate::send::{PacketSender, WriteFlags};
 
 impl Connection {
     /// Queues `bytes` to be sent. Returns the number of bytes that fit into the send buffer.
@@ -23,11 +25,38 @@ impl Connection {
         if !self.state.accepts_writes() {
             return Err(CallError::State { call: "write", state: self.state });
         }
+        if self.limits_writes() {
+            let opens = !self.state.is_synchronized();
+            return Ok(if opens { 0 } else { self.snd.write_into_memory(bytes, flags) });
+        }
         let taken = self.snd.write(bytes, self.config.send_buffer);
         if self.special && taken > 0 && self.snd.special.packets().is_some() {
             self.snd.note_write(flags);
         }
         Ok(taken)
+    }
+
+    /// Returns whether writes are limited by memory as in Linux
+    /// ([`SendMemory`](crate::SendMemory)).
+    ///
+    /// [`write`](Self::write) then takes one buffer of several segments at most, and nothing before
+    /// the connection is synchronized. Drain before the next call: Linux sends a full buffer before
+    /// it begins another one. What is left belongs to the same write. If nothing is taken, the
+    /// application [waits](Self::waits_for_memory).
+    #[inline]
+    pub fn limits_writes(&self) -> bool {
+        self.special && self.snd.limits_writes()
+    }
+
+    /// Returns whether the application waits for memory, because the last write took nothing.
+    pub fn waits_for_memory(&self) -> bool {
+        self.snd.special.packets().is_some_and(PacketSender::waits_for_memory)
+    }
+
+    /// Returns whether an application that [waits](Self::waits_for_memory) is woken, so that it may
+    /// write again. Call it after the drain that follows a segment.
+    pub fn wakes_writer(&mut self, now: Instant) -> bool {
+        self.snd.wakes_writer(now)
     }
 
     /// Holds back a last segment that is not full (`TCP_CORK`), or releases it. A sender that

@@ -332,7 +332,7 @@ impl Sender {
     /// is no such end while the application holds the last segment back.
     fn next_packet_of_tail(&mut self, left: u32) -> Option<TailSegment> {
         let packets = self.special.packets()?;
-        if left == 0 || packets.writes.holds_last() {
+        if left == 0 || packets.writes.holds_last() || packets.is_amid_write() {
             return None;
         }
         let room = packets.room(&self.board);
@@ -430,7 +430,41 @@ impl Sender {
             self.repair.burst_ended = false;
             packets.blocks.on_write(nxt, end, self.max_wnd, self.smss);
             packets.writes.on_write(end, flags);
+            if flags.end_of_record {
+                packets.end_buffer();
+            }
         }
+    }
+
+    /// Returns whether writes are limited by memory.
+    #[inline]
+    pub(crate) fn limits_writes(&self) -> bool {
+        self.special.packets().is_some_and(PacketSender::limits_writes)
+    }
+
+    /// Takes up to `bytes` of a write into limited memory.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn write_into_memory(&mut self, bytes: u32, flags: WriteFlags) -> u32 {
+        let written = (self.unacknowledged(), self.data_end);
+        let closed = self.fin;
+        let Some((packets, half)) = self.packet_half(Instant::ZERO) else { return 0 };
+        let taken =
+            if closed { 0 } else { packets.take_write(&half, (bytes, flags.more), written) };
+        if taken == 0 {
+            return 0;
+        }
+        self.data_end += taken;
+        let ends = taken == bytes;
+        let end_of_record = flags.end_of_record && ends;
+        self.note_write(WriteFlags { more: flags.more || !ends, end_of_record });
+        taken
+    }
+
+    /// Returns whether an application that waits for memory is woken.
+    pub(crate) fn wakes_writer(&mut self, now: Instant) -> bool {
+        let written = self.unacknowledged();
+        self.packet_half(now).is_some_and(|(packets, half)| packets.wakes_writer(&half, written))
     }
 
     /// State of the sender as `TCP_INFO` shows it; `None` if it counts bytes.

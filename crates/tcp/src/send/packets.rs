@@ -18,7 +18,7 @@ use units::{Duration, Instant};
 use wire::SeqNum;
 
 use super::ecn::EcnState;
-use crate::config::{Config, Negotiated};
+use crate::config::{Config, Negotiated, SendMemory};
 
 mod ack;
 mod alert;
@@ -26,6 +26,7 @@ mod defer;
 mod groups;
 mod info;
 mod limits;
+mod memory;
 mod output;
 mod reduction;
 mod sacktag;
@@ -89,6 +90,8 @@ pub(crate) struct PacketSender {
     /// Whether unsent data waits with nothing in flight, so that a timer must end the wait.
     pub(crate) waits_for_timer: bool,
     limits: limits::Limits,
+    /// Memory of what the application has written, if it is limited.
+    memory: Option<Box<memory::Memory>>,
     /// Window probes without an answer that opens the window.
     pub(crate) window_probes: u8,
     last_sent: Instant,
@@ -150,6 +153,10 @@ impl PacketSender {
         let initial_window = config.sender.initial_window.packets(smss);
         let rto_config = Self::rto_config(config);
         let controller = config.sender.packet_controller(rto_config.tick, Instant::ZERO, iss);
+        let memory = match config.send_memory {
+            SendMemory::Unlimited => None,
+            SendMemory::Linux => Some(Box::new(memory::Memory::new(config.mss.bytes()))),
+        };
         Some(Self {
             state: CongestionState::Open,
             options,
@@ -184,6 +191,7 @@ impl PacketSender {
             writes: Writes::default(),
             waits_for_timer: false,
             limits: limits::Limits::default(),
+            memory,
             window_probes: 0,
             last_sent: Instant::ZERO,
         })
@@ -305,7 +313,9 @@ impl PacketSender {
 
     /// Heap memory of the sender in bytes.
     pub(super) fn memory(&self) -> usize {
-        size_of::<Self>() + self.writes.memory()
+        let memory =
+            self.memory.as_ref().map_or(0, |memory| size_of_val(&**memory) + memory.memory());
+        size_of::<Self>() + self.writes.memory() + memory
     }
 
     /// Sets the timer.

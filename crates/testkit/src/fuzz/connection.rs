@@ -5,7 +5,7 @@ use policy::congestion::{Counting, Halving, WindowRules};
 use policy::rtt::RtoConfig;
 use tcp::{
     Acceptance, Challenges, Config, DelayedAck, IcmpError, KeepAlive, LinuxReceiver, Receiving,
-    RttSamples, Timeouts,
+    RttSamples, SendMemory, Timeouts,
 };
 use units::Duration;
 use wire::{Control, Ecn, Flags, Mss};
@@ -137,6 +137,8 @@ impl Reader<'_> {
             acceptance: if on(15) { Acceptance::LINUX } else { Acceptance::RFC },
             receive_buffer: self.buffer().max(if on(15) { 2304 } else { 0 }),
             send_buffer: self.buffer(),
+            // A byte stream does not wake its writer.
+            send_memory: SendMemory::Unlimited,
             window_scaling: on(4),
             timestamps: on(5),
             sack: on(6),

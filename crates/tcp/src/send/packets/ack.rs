@@ -143,6 +143,9 @@ impl PacketSender {
         }
         self.delivered += effects.sack_delivered;
         self.writes.acknowledged(half.una);
+        if let Some(memory) = &mut self.memory {
+            memory.on_acknowledged(half.una);
+        }
         if was_empty {
             // RFC 2883: a DSACK can also arrive when everything is acknowledged.
             let event =

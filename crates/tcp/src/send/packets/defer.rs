@@ -51,6 +51,12 @@ impl Blocks {
         self.size = MAX_GROUP.min(max_wnd / 2) / smss.max(1) * smss;
     }
 
+    /// Sets the length of a full block and returns it: at least a segment.
+    pub(super) fn size_for(&mut self, max_wnd: u32, smss: u32) -> u32 {
+        self.set_size(max_wnd, smss);
+        self.size.max(smss)
+    }
+
     /// Returns the bytes from SND.NXT to the end of its block.
     fn left(&mut self, half: &Half<'_>) -> u32 {
         if self.size == 0 {
@@ -95,7 +101,9 @@ impl PacketSender {
         }
         // A group borrows from the next block what the window admits beyond its own.
         let quota = room.min(cwnd / 2).max(1).saturating_mul(half.smss);
-        let block = self.blocks.left(half).max(quota).min(queued);
+        let end = self.memory.as_ref().and_then(|memory| memory.end_of_buffer());
+        let left = end.map_or_else(|| self.blocks.left(half), |end| end.distance_from(half.nxt));
+        let block = left.max(quota).min(queued);
         let is_last = half.unsent <= block + 1;
         if block <= half.smss || !is_last && limit >= block || !self.expects_ack_soon(half) {
             return false;

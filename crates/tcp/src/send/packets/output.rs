@@ -178,6 +178,10 @@ impl PacketSender {
         if self.is_reducing() {
             self.prr.on_sent(1);
         }
+        let begins = self.began_group();
+        if let Some(memory) = &mut self.memory {
+            memory.on_sent(half.nxt, begins);
+        }
         self.output.burst += 1;
         self.output.window_data = false;
         if std::mem::take(&mut self.output.probe) {
@@ -252,7 +256,9 @@ impl PacketSender {
         };
         // RFC 7661: the window of an application-limited sender decays, outside recovery.
         let validation = Validation { rto: self.rto(), initial: self.initial_window };
-        let decays = self.restarts_after_idle && self.state == CongestionState::Open;
+        let decays = self.restarts_after_idle
+            && self.state == CongestionState::Open
+            && !self.waits_for_memory();
         self.usage.on_sent(&mut self.window, &facts, decays.then_some(&validation));
     }
 

@@ -54,6 +54,12 @@ impl Writes {
         }
     }
 
+    /// Pushes the data before `end` although the application has more to write.
+    pub(in crate::send) fn push(&mut self, end: SeqNum) {
+        (self.more, self.end) = (false, end);
+        self.ends.push_back(WriteEnd { end, push: true, end_of_record: false });
+    }
+
     /// `TCP_CORK`: holds or releases a last segment that is not full.
     pub(crate) fn set_cork(&mut self, cork: bool) {
         self.cork = cork;
