@@ -6,7 +6,7 @@ use units::Instant;
 
 use crate::explanation::{ExplainedPacket, Explanation};
 use crate::flow::{Assumptions, BlockOf, Flow, LossOf, Transfer};
-use crate::packet::{Content, Other, decode};
+use crate::packet::{Other, decode};
 use crate::records::{Ending, Records};
 use crate::sender::Episode;
 use crate::table::{Limits, Table, Unlisted};
@@ -149,7 +149,7 @@ impl<R: Read> Analysis<R> {
             self.counts.first_at.get_or_insert(record.at);
             self.counts.last_at = self.counts.last_at.max(record.at);
             match decode(&record) {
-                Content::Tcp(packet) => {
+                Ok(packet) => {
                     self.counts.tcp += 1;
                     let flow = self.table.take(&packet);
                     if self.asked == Some(packet.frame) {
@@ -157,13 +157,14 @@ impl<R: Read> Analysis<R> {
                         self.explanation = Some(Explanation::Tcp(Box::new(explained)));
                     }
                     let flow = flow.map(|flow| {
-                        let number = flow.number;
-                        self.found.collect(flow, false);
-                        number
+                        if flow.has_rows() {
+                            self.found.collect(flow, false);
+                        }
+                        flow.number
                     });
                     self.watch.take(&packet, flow);
                 }
-                Content::Other(other) => {
+                Err(other) => {
                     self.counts.add(other);
                     if self.asked == Some(self.records.frames()) {
                         self.explanation = Some(Explanation::Other(other));
@@ -184,9 +185,14 @@ impl<R: Read> Analysis<R> {
     }
 
     fn collect_ended(&mut self) {
-        for mut flow in self.table.take_ended() {
-            self.found.collect(&mut flow, true);
-            self.flows.push(flow);
+        let mut ended = self.table.take_ended();
+        for flow in &mut ended {
+            self.found.collect(flow, true);
+        }
+        if self.flows.is_empty() {
+            self.flows = ended;
+        } else {
+            self.flows.append(&mut ended);
         }
     }
 
@@ -238,7 +244,6 @@ impl<R: Read> Analysis<R> {
 
 impl Found {
     /// Moves the rows of a connection that will not change.
-    #[inline]
     fn collect(&mut self, flow: &mut Flow, at_end: bool) {
         for direction in 0..2 {
             if at_end || flow.has_episodes(direction) {

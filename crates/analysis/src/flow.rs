@@ -231,6 +231,9 @@ impl Flow {
         }
         self.take_data(packet, direction, is_tight);
         self.take_closing(packet, direction);
+        if self.closed_at.is_some() {
+            self.halves.iter_mut().for_each(|half| half.sender.release());
+        }
     }
 
     fn take_data(&mut self, packet: &Packet, direction: usize, is_tight: bool) {
@@ -431,6 +434,16 @@ impl Flow {
     /// Number of ranges in memory.
     pub(crate) fn ranges(&self) -> usize {
         self.halves.iter().map(|half| half.sender.ranges()).sum()
+    }
+
+    /// Whether a direction has rows that will not change.
+    #[inline]
+    pub(crate) fn has_rows(&mut self) -> bool {
+        (0..2).any(|direction| {
+            self.has_episodes(direction)
+                || self.has_transfers(direction)
+                || self.has_outcomes(direction)
+        })
     }
 
     /// Whether a direction has episodes that will not change.

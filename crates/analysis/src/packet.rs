@@ -97,15 +97,6 @@ impl Packet {
     }
 }
 
-/// Content of a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
-    /// A TCP segment.
-    Tcp(Packet),
-    /// Something else.
-    Other(Other),
-}
-
 /// Reasons for which a record has no TCP segment that can be analysed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Other {
@@ -139,13 +130,12 @@ struct Datagram<'a> {
 }
 
 /// Reads the headers of a record.
-#[inline]
-pub fn decode(record: &Record<'_>) -> Content {
-    read(record).map_or_else(Content::Other, Content::Tcp)
-}
-
-#[inline]
-fn read(record: &Record<'_>) -> Result<Packet, Other> {
+///
+/// # Errors
+/// Returns the reason if the record has no TCP segment that can be analysed.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "the packet of 176 bytes is then not copied")]
+pub fn decode(record: &Record<'_>) -> Result<Packet, Other> {
     let (bytes, wire_len) = link::network_layer(record)?;
     let datagram = ip::datagram(bytes, wire_len)?;
     let segment = View::cut_short(datagram.payload).map_err(|_| match datagram.payload.len() {
@@ -155,7 +145,16 @@ fn read(record: &Record<'_>) -> Result<Packet, Other> {
     let header = u32::try_from(segment.header_len()).unwrap_or(u32::MAX);
     let payload_len = datagram.payload_len.checked_sub(header).ok_or(Other::Malformed)?;
     let ports = segment.ports();
-    let mut packet = Packet {
+    let flags = segment.flags();
+    let syn = flags.has(Flags::SYN);
+    let end = segment.header_len().min(datagram.payload.len());
+    let bytes = datagram.payload.get(wire::tcp::HEADER_LEN..end).unwrap_or_default();
+    let options = if let (false, Some(timestamps)) = (syn, usual_options(bytes)) {
+        Options { timestamps: Some(timestamps), ..Options::default() }
+    } else {
+        options(&segment, syn)
+    };
+    Ok(Packet {
         frame: record.frame,
         at: record.at,
         interface: record.interface,
@@ -163,45 +162,62 @@ fn read(record: &Record<'_>) -> Result<Packet, Other> {
         destination: Endpoint { address: datagram.destination, port: ports.destination },
         seq: segment.seq(),
         ack: segment.ack(),
-        flags: segment.flags(),
+        flags,
         window: segment.window().value(),
         payload_len,
         header_len: u16::try_from(datagram.header_len + header).unwrap_or(u16::MAX),
-        timestamps: None,
-        sack: SackBlocks::default(),
-        syn: SynOptions::default(),
+        timestamps: options.timestamps,
+        sack: options.sack,
+        syn: options.syn,
         identification: datagram.identification,
         hops: datagram.hops,
         ecn: datagram.ecn,
-    };
-    options(&segment, &mut packet);
-    Ok(packet)
+    })
 }
 
-/// Reads the options. Those after an invalid or truncated one are unknown.
+/// Options of a segment.
+#[derive(Debug, Default)]
+struct Options {
+    timestamps: Option<Timestamps>,
+    sack: SackBlocks,
+    syn: SynOptions,
+}
+
+/// Timestamps of a segment that has no other option, in the layout of RFC 7323, appendix A. Most
+/// segments have it, and it needs no search.
 #[inline]
-fn options(segment: &View<'_>, packet: &mut Packet) {
-    let syn = packet.has(Flags::SYN);
+fn usual_options(bytes: &[u8]) -> Option<Timestamps> {
+    let &[1, 1, 8, 10, ref values @ ..] = bytes else { return None };
+    let (&[val, ecr], []) = values.as_chunks() else { return None };
+    Some(Timestamps { val: u32::from_be_bytes(val), ecr: u32::from_be_bytes(ecr) })
+}
+
+/// Reads the options. Those after an invalid or truncated one are unknown. `syn` says that the
+/// segment is a SYN.
+#[inline(never)]
+fn options(segment: &View<'_>, syn: bool) -> Options {
+    let mut found = Options::default();
     let mut position = 0;
     for option in segment.options().map_while(Result::ok) {
         if syn && position < 8 {
-            packet.syn.order |= u32::from(option.kind.min(15)) << (4 * position);
+            found.syn.order |= u32::from(option.kind.min(15)) << (4 * position);
             position += 1;
         }
         match option.known() {
-            Some(KnownOption::Timestamps(timestamps)) => packet.timestamps = Some(timestamps),
+            Some(KnownOption::Timestamps(timestamps)) => found.timestamps = Some(timestamps),
             Some(KnownOption::Sack(edges)) => {
-                packet.sack = SackBlocks::default();
+                found.sack = SackBlocks::default();
                 for range in edges.iter().filter_map(block) {
-                    packet.sack.push(range);
+                    found.sack.push(range);
                 }
             }
-            Some(KnownOption::Mss(mss)) if syn => packet.syn.mss = Some(mss),
-            Some(KnownOption::WindowScale(shift)) if syn => packet.syn.window_scale = Some(shift),
-            Some(KnownOption::SackPermitted) if syn => packet.syn.sack_permitted = true,
+            Some(KnownOption::Mss(mss)) if syn => found.syn.mss = Some(mss),
+            Some(KnownOption::WindowScale(shift)) if syn => found.syn.window_scale = Some(shift),
+            Some(KnownOption::SackPermitted) if syn => found.syn.sack_permitted = true,
             _ => {}
         }
     }
+    found
 }
 
 /// Edges of a SACK block; `None` for an empty or reversed one.

@@ -231,6 +231,7 @@ impl Pcap {
 }
 
 /// Reads a number of 32 bits; the caller has checked that it exists.
+#[inline]
 fn read_u32(bytes: &[u8], at: usize, big_endian: bool) -> u32 {
     let field = bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default();
     if big_endian { u32::from_be_bytes(field) } else { u32::from_le_bytes(field) }

@@ -299,6 +299,16 @@ impl Sender {
         self.outstanding.len() + self.pending.len() + self.originals.len()
     }
 
+    /// Frees the memory of empty queues, after the connection has closed. Its entry stays in the
+    /// table for late packets.
+    pub(crate) fn release(&mut self) {
+        self.outstanding.release();
+        self.originals.release();
+        if self.pending.is_empty() {
+            self.pending = VecDeque::new();
+        }
+    }
+
     /// Position of a sequence number near SND.NXT.
     fn position(&self, number: SeqNum) -> u64 {
         let distance = number.value().wrapping_sub(seq(self.nxt).value()).cast_signed();
@@ -474,10 +484,12 @@ impl Sender {
         if self.outstanding.is_empty() || self.episode.is_some() || self.outstanding.sacked() > 0 {
             return;
         }
+        if self.timing.trigger_at(at) != Trigger::Other {
+            return;
+        }
         let idle = at.since(self.timing.sent_at.max(self.timing.advance_at));
         let single = self.outstanding.segments().all <= 1;
-        let fits = self.timing.pto(single).is_some_and(|pto| timing::fits(idle, pto));
-        if fits && self.timing.trigger_at(at) == Trigger::Other {
+        if self.timing.pto(single).is_some_and(|pto| timing::fits(idle, pto)) {
             self.probe = Some((start, end));
         }
     }

@@ -6,9 +6,8 @@
 //! they have been closed or idle for some time, by the clock of the capture.
 
 use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasher, Hasher, RandomState};
 
-use units::hash::mix;
+use foldhash::quality::RandomState;
 use units::{Duration, Instant};
 use wire::tcp::Flags;
 
@@ -97,7 +96,9 @@ struct Turn {
 pub(crate) struct Table {
     limits: Limits,
     assumptions: Assumptions,
-    index: HashMap<Key, u32, Seeded>,
+    /// Places of the connections. The hash has a random seed, so that no file can be made whose
+    /// connections collide.
+    index: HashMap<Key, u32, RandomState>,
     slots: Vec<Option<Slot>>,
     free: Vec<u32>,
     /// Order of the last packets, in which entries are examined.
@@ -118,7 +119,7 @@ impl Table {
         Self {
             limits,
             assumptions: Assumptions::default(),
-            index: HashMap::with_hasher(Seeded::default()),
+            index: HashMap::default(),
             slots: Vec::new(),
             free: Vec::new(),
             flows: VecDeque::new(),
@@ -302,6 +303,7 @@ impl Table {
 
     /// Removes all entries, in the order of their numbers.
     pub(crate) fn finish(&mut self) {
+        self.ended.reserve(self.flow_count);
         for slot in 0..self.slots.len() {
             if let Some(Slot { entry: Entry::First(_), .. }) = &self.slots[slot] {
                 self.unlisted.unanswered += 1;
@@ -318,59 +320,6 @@ fn is_refusal(first: &Packet, packet: &Packet) -> bool {
         && !first.has(Flags::ACK)
         && packet.has(Flags::RST)
         && packet.source == first.destination
-}
-
-/// Hash with a random seed, so that no file can be made whose connections collide.
-#[derive(Debug, Clone, Copy)]
-struct Seeded(u64);
-
-impl Default for Seeded {
-    fn default() -> Self {
-        Self(RandomState::new().build_hasher().finish())
-    }
-}
-
-impl BuildHasher for Seeded {
-    type Hasher = Mixer;
-    fn build_hasher(&self) -> Mixer {
-        Mixer(self.0)
-    }
-}
-
-/// Mixes numbers with `SplitMix64`'s output function.
-#[derive(Debug)]
-struct Mixer(u64);
-
-impl Hasher for Mixer {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(word));
-        }
-    }
-
-    fn write_u16(&mut self, value: u16) {
-        self.write_u64(u64::from(value));
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.write_u64(u64::from(value));
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.0 = mix(self.0 ^ value);
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "both halves are used")]
-    fn write_u128(&mut self, value: u128) {
-        self.write_u64(value as u64);
-        self.write_u64((value >> 64) as u64);
-    }
 }
 
 #[cfg(test)]

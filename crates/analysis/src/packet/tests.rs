@@ -19,15 +19,15 @@ fn record(link_type: u16, bytes: &[u8], wire_len: usize) -> Record<'_> {
 
 fn read_tcp(link_type: u16, bytes: &[u8]) -> Packet {
     match decode(&record(link_type, bytes, bytes.len())) {
-        Content::Tcp(packet) => packet,
-        Content::Other(other) => panic!("not TCP but {other:?}"),
+        Ok(packet) => packet,
+        Err(other) => panic!("not TCP but {other:?}"),
     }
 }
 
 fn other(link_type: u16, bytes: &[u8]) -> Other {
     match decode(&record(link_type, bytes, bytes.len())) {
-        Content::Tcp(packet) => panic!("not another packet but {packet:?}"),
-        Content::Other(other) => other,
+        Ok(packet) => panic!("not another packet but {packet:?}"),
+        Err(other) => other,
     }
 }
 
@@ -118,7 +118,7 @@ fn groups_of_segments_have_their_length_on_the_wire() {
     // Segmentation offload: the total length is zero, and only the headers were captured.
     group[2..4].fill(0);
     let record = record(101, &group[..40], 150_000);
-    let Content::Tcp(packet) = decode(&record) else { panic!("a segment") };
+    let Ok(packet) = decode(&record) else { panic!("a segment") };
     assert_eq!(packet.payload_len, 150_000 - 40);
 }
 
@@ -127,11 +127,11 @@ fn snap_lengths_cut_payload_and_options_but_not_the_fixed_header() {
     let whole = version_4();
     for len in 0..whole.len() {
         match decode(&record(101, &whole[..len], whole.len())) {
-            Content::Tcp(packet) => {
+            Ok(packet) => {
                 check(&packet);
                 assert!(len >= 40);
             }
-            Content::Other(reason) => {
+            Err(reason) => {
                 assert!(len < 40);
                 assert_eq!(reason, Other::CutShort);
             }
@@ -195,5 +195,26 @@ proptest! {
             .filter_map(|&(start, end)| SeqRange::new(SeqNum::new(start), SeqNum::new(end)))
             .collect();
         prop_assert_eq!(packet.sack.iter().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn the_usual_options_are_those_that_a_search_finds(
+        start in prop_oneof![Just([1, 1, 8, 10]), any::<[u8; 4]>()],
+        rest in prop::collection::vec(any::<u8>(), 0..=12),
+    ) {
+        let bytes = [&start[..], &rest].concat();
+        // Twenty bytes of a header whose data offset contains the options.
+        let words = u8::try_from((20 + bytes.len()).div_ceil(4)).expect("at most 9");
+        let mut header = vec![0; 20];
+        header[12] = words << 4;
+        header.extend(&bytes);
+        if let Some(timestamps) = usual_options(&bytes) {
+            let found = options(&View::cut_short(&header).expect("a header"), false);
+            prop_assert_eq!(found.timestamps, Some(timestamps));
+            prop_assert!(found.sack.is_empty());
+            prop_assert_eq!(found.syn, SynOptions::default());
+        } else {
+            prop_assert!(start != [1, 1, 8, 10] || rest.len() != 8);
+        }
     }
 }

@@ -127,21 +127,20 @@ impl Section {
         Ok(())
     }
 
+    #[inline]
     fn packet(&self, kind: u32, block: &[u8]) -> Result<Found, String> {
         let number = |at: usize| read_u32(block, at, self.big_endian);
-        let short = || format!("a packet block of {} bytes", block.len());
         let header = if kind == SIMPLE_PACKET { 12 } else { 28 };
-        let room = block.len().checked_sub(header + 4).ok_or_else(short)?;
+        let Some(room) = block.len().checked_sub(header + 4) else { return Err(short(block)) };
         let id = match kind {
             SIMPLE_PACKET => 0,
             ENHANCED_PACKET => number(8),
             _ if self.big_endian => number(8) >> 16,
             _ => number(8) & 0xffff,
         };
-        let interface = self
-            .interfaces
-            .get(id as usize)
-            .ok_or_else(|| format!("a packet of interface {id}, which is not described"))?;
+        let Some(interface) = self.interfaces.get(id as usize) else {
+            return Err(undescribed(id));
+        };
         let (ticks, len, wire_len) = if kind == SIMPLE_PACKET {
             let wire_len = number(8);
             let snap_len = if interface.snap_len == 0 { u32::MAX } else { interface.snap_len };
@@ -151,7 +150,7 @@ impl Section {
         };
         let len = len as usize;
         if len > room {
-            return Err(format!("a packet of {len} bytes in a block with room for {room}"));
+            return Err(crowded(len, room));
         }
         Ok(Found {
             consumed: block.len(),
@@ -163,6 +162,23 @@ impl Section {
             wire_len,
         })
     }
+}
+
+// Texts of errors, apart from the code that runs for each packet.
+
+#[cold]
+fn short(block: &[u8]) -> String {
+    format!("a packet block of {} bytes", block.len())
+}
+
+#[cold]
+fn undescribed(id: u32) -> String {
+    format!("a packet of interface {id}, which is not described")
+}
+
+#[cold]
+fn crowded(len: usize, room: usize) -> String {
+    format!("a packet of {len} bytes in a block with room for {room}")
 }
 
 impl Interface {

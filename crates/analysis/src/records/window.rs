@@ -60,12 +60,17 @@ impl<R: Read> Window<R> {
         if self.end - self.start >= count {
             return Ok(true);
         }
+        self.has_after_filling(count)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn has_after_filling(&mut self, count: usize) -> Result<bool, String> {
         self.fill(count).map_err(|error| error.to_string())?;
         Ok(self.end - self.start >= count)
     }
 
     /// Fills the buffer until it has `count` bytes or the source ends.
-    #[inline(never)]
     pub(super) fn fill(&mut self, count: usize) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);

@@ -120,8 +120,35 @@ impl Sizes {
 
     /// Bytes of all IP packets of a payload.
     fn total(self, payload: u32) -> u64 {
-        let segments = payload.div_ceil(self.segment.unwrap_or(u32::MAX)).max(1);
+        let segment = self.segment.unwrap_or(u32::MAX);
+        let segments = if payload <= segment { 1 } else { payload.div_ceil(segment) };
         u64::from(payload) + u64::from(segments) * u64::from(self.header)
+    }
+}
+
+/// Latest round-trip times, with the times of the transmissions.
+#[derive(Debug, Clone, Copy, Default)]
+struct RoundTrips {
+    places: [Option<(Instant, Duration)>; ROUND_TRIPS],
+    /// Place of the next one, which is that of the oldest.
+    next: usize,
+}
+
+impl RoundTrips {
+    fn add(&mut self, sent_at: Instant, round_trip: Duration) {
+        self.places[self.next % ROUND_TRIPS] = Some((sent_at, round_trip));
+        self.next = (self.next + 1) % ROUND_TRIPS;
+    }
+
+    /// Round-trip time of the packet whose time of transmission is nearest; of two, the later one.
+    fn nearest(&self, at: Instant) -> Option<Duration> {
+        let distance =
+            |sent_at: Instant| if sent_at > at { sent_at.since(at) } else { at.since(sent_at) };
+        let (newer, older) = self.places.split_at(self.next);
+        let latest_first = newer.iter().rev().chain(older.iter().rev()).flatten();
+        latest_first
+            .min_by_key(|(sent_at, _)| distance(*sent_at))
+            .map(|(_, round_trip)| *round_trip)
     }
 }
 
@@ -131,8 +158,7 @@ pub(crate) struct Originals {
     queue: VecDeque<Original>,
     /// Acknowledged segments from the first one on that may still turn out not to be lost.
     settling: VecDeque<Settling>,
-    /// Times of transmissions, and the round-trip times of these packets.
-    round_trips: [Option<(Instant, Duration)>; ROUND_TRIPS],
+    round_trips: RoundTrips,
     sent_bytes: u64,
     pub(super) outcomes: Outcomes,
 }
@@ -141,6 +167,16 @@ impl Originals {
     /// Number of entries in memory.
     pub(super) fn len(&self) -> usize {
         self.queue.len() + self.settling.len() + self.outcomes.len()
+    }
+
+    /// Frees the memory of empty queues.
+    pub(super) fn release(&mut self) {
+        if self.queue.is_empty() {
+            self.queue = VecDeque::new();
+        }
+        if self.settling.is_empty() {
+            self.settling = VecDeque::new();
+        }
     }
 
     /// Notes that other data follows the latest one.
@@ -226,7 +262,7 @@ impl Originals {
         for original in self.overlapping(start, end) {
             original.repeated += original.overlap(start, end);
             if original.round_trip.is_none() {
-                original.round_trip = nearest(&round_trips, original.at);
+                original.round_trip = round_trips.nearest(original.at);
             }
         }
     }
@@ -261,8 +297,7 @@ impl Originals {
 
     /// Notes the round-trip time of a packet that was sent at `sent_at`.
     pub(super) fn note_round_trip(&mut self, sent_at: Instant, round_trip: Duration) {
-        self.round_trips.rotate_right(1);
-        self.round_trips[0] = Some((sent_at, round_trip));
+        self.round_trips.add(sent_at, round_trip);
     }
 
     /// Takes an acknowledgment of all data below `una`, of data below `nxt`.
@@ -348,14 +383,6 @@ impl Originals {
         gap.end = position;
         self.queue.insert(index + 1, second);
     }
-}
-
-/// Round-trip time of the packet whose time of transmission is nearest.
-fn nearest(known: &[Option<(Instant, Duration)>], at: Instant) -> Option<Duration> {
-    let distance =
-        |sent_at: Instant| if sent_at > at { sent_at.since(at) } else { at.since(sent_at) };
-    let found = known.iter().flatten().min_by_key(|(sent_at, _)| distance(*sent_at));
-    found.map(|(_, round_trip)| *round_trip)
 }
 
 #[cfg(test)]

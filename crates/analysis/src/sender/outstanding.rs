@@ -246,6 +246,13 @@ impl Outstanding {
         self.queue.is_empty()
     }
 
+    /// Frees the memory of an empty queue.
+    pub(crate) fn release(&mut self) {
+        if self.queue.is_empty() {
+            self.queue = VecDeque::new();
+        }
+    }
+
     /// Bytes that SACK blocks cover.
     pub(crate) fn sacked(&self) -> u64 {
         self.sacked
@@ -304,9 +311,9 @@ impl Outstanding {
                 }
                 break;
             }
-            let front = *front;
-            self.queue.pop_front();
-            self.remove(&front, delivered);
+            if let Some(front) = self.queue.pop_front() {
+                self.remove(&front, delivered);
+            }
         }
     }
 
@@ -378,7 +385,12 @@ impl Outstanding {
 
 /// Segments in a number of bytes, rounded up. One number more may be a FIN, which is no segment of
 /// its own unless it is alone.
+#[inline]
 fn segments_in(bytes: u64, mss: u32) -> u64 {
+    // Most packets are one segment, and a division is slow.
+    if bytes <= u64::from(mss) + 1 {
+        return bytes.min(1);
+    }
     bytes.saturating_sub(1).div_ceil(u64::from(mss)).max(bytes.min(1))
 }
 

@@ -2,7 +2,7 @@ use units::{Duration, Instant};
 use wire::tcp::Flags;
 
 use super::*;
-use crate::packet::{Content, decode};
+use crate::packet::decode;
 use crate::records::{LinkType, Record};
 
 /// A packet with these flags between a client and port 80.
@@ -27,8 +27,8 @@ fn packet(millis: u64, client: u32, port: u16, flags: Flags, seq: u32, reverse: 
         wire_len: 40,
     };
     match decode(&record) {
-        Content::Tcp(packet) => packet,
-        Content::Other(other) => panic!("{other:?}"),
+        Ok(packet) => packet,
+        Err(other) => panic!("{other:?}"),
     }
 }
 

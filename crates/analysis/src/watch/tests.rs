@@ -1,7 +1,7 @@
 use std::io::Cursor;
 
 use super::*;
-use crate::packet::{Content, decode};
+use crate::packet::decode;
 use crate::testing::{CLIENT, SERVER, Trace};
 use crate::{Analysis, Limits, Records};
 
@@ -82,7 +82,7 @@ fn few_connections_are_kept() {
     let file = trace(0);
     let mut records = Records::new(Cursor::new(file)).expect("a capture");
     let Some(record) = records.next() else { panic!("a packet") };
-    let Content::Tcp(first) = decode(&record) else { panic!("a segment") };
+    let Ok(first) = decode(&record) else { panic!("a segment") };
     for port in 0..20 {
         let mut packet = first;
         packet.source.port = port;

@@ -1,8 +1,10 @@
 //! Losses of first transmissions, one scenario each. The capture is at the server, whose segments
 //! have 1448 bytes of payload and headers of 52 bytes.
 
-use units::Duration;
+use proptest::prelude::*;
+use units::{Duration, Instant};
 
+use super::{ROUND_TRIPS, RoundTrips};
 use crate::sender::{Block, Count};
 use crate::testing::Trace;
 
@@ -154,4 +156,22 @@ fn a_segment_with_a_copy_does_not_count() {
     trace.ack(501.5, 5 * FULL, &[]);
     let (blocks, losses) = trace.outcomes();
     assert_eq!((totals(&blocks), losses.len()), ((4, 0), 0));
+}
+
+proptest! {
+    #[test]
+    fn a_loss_has_the_round_trip_of_the_nearest_packet(
+        sent in prop::collection::vec((0_u64..50, 0_u64..9), 0..30),
+        at in 0_u64..50,
+    ) {
+        let mut kept = RoundTrips::default();
+        for &(sent_at, rtt) in &sent {
+            kept.add(Instant::from_nanos(sent_at), Duration::from_nanos(rtt));
+        }
+        // Of the last ones, from the latest on, the first of those with the smallest distance.
+        let latest = sent.iter().rev().take(ROUND_TRIPS);
+        let expected = latest.min_by_key(|(sent_at, _)| sent_at.abs_diff(at));
+        let expected = expected.map(|&(_, rtt)| Duration::from_nanos(rtt));
+        prop_assert_eq!(kept.nearest(Instant::from_nanos(at)), expected);
+    }
 }
