@@ -16,7 +16,7 @@ from test_captures import LINUX, captured
 
 from tcpsf import Pcap, Scenario, TcpsfError, run
 from tcpsf.captures import CaptureReader, CaptureTables, analyze
-from tcpsf.captures.capture_summary import CAUSES, CaptureSummary
+from tcpsf.captures.capture_summary import CAUSES, NEEDED, CaptureSummary
 from tcpsf.captures.report import drawn_flows, report, sequence_plot
 from tcpsf.captures.report.capture_page import CaptureFigures
 from tcpsf.captures.report.cost_figures import GROUPS, group_of, verdict
@@ -169,6 +169,17 @@ def test_the_verdict_counts_episodes_and_time(web: Path) -> None:
     assert "a retransmission timeout in " in text
     assert "% of the lost time" in text
     assert verdict(data | {"causes": []}).endswith("there is no loss episode.")
+
+
+def test_a_summary_of_the_needed_columns_is_that_of_all(web: Path) -> None:
+    found = []
+    for needed in (None, NEEDED):
+        summary, reader = CaptureSummary(), CaptureReader(web)
+        for batch in reader.batches(needed=needed):
+            assert needed is None or needed.flows == set(batch.flows.columns)
+            summary.add(batch)
+        found.append(summary.to_dict(reader.facts()))
+    assert found[0] == found[1]
 
 
 def test_every_cause_has_a_group_and_a_colour() -> None:

@@ -4,6 +4,7 @@ mod columns;
 mod explained;
 mod packets;
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -13,7 +14,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use self::columns::{CountRow, EpisodeRow, FlowRow, LossRow, RetransmissionRow, TransferRow};
+use self::columns::{
+    CountRow, EpisodeRow, FlowRow, LossRow, RetransmissionRow, TransferRow, Wanted,
+};
 use crate::system_error;
 use crate::table::Table;
 
@@ -142,20 +145,23 @@ impl CaptureAnalysis {
         self.analysis.explanation().map(|found| explained::dict(py, found, start)).transpose()
     }
 
-    /// Connections that have ended since the last call, a row for each direction.
-    fn take_flows(&mut self) -> PyResult<Table> {
+    /// Connections that have ended since the last call, a row for each direction. `columns` has the
+    /// names of those that are needed; `None` for all.
+    #[pyo3(signature = (columns = None))]
+    fn take_flows(&mut self, columns: Option<HashSet<String>>) -> PyResult<Table> {
         let start = self.analysis.counts().first_at.unwrap_or_default();
         let flows = self.analysis.take_flows();
         let rows: Vec<_> = flows.iter().flat_map(|flow| FlowRow::of(flow, start)).collect();
-        Table::new(FlowRow::columns(&rows))
+        Table::new(FlowRow::columns(&rows, &Wanted(columns)))
     }
 
-    /// Transfers that have ended since the last call.
-    fn take_transfers(&mut self) -> PyResult<Table> {
+    /// Transfers that have ended since the last call. `columns` as in `take_flows`.
+    #[pyo3(signature = (columns = None))]
+    fn take_transfers(&mut self, columns: Option<HashSet<String>>) -> PyResult<Table> {
         let start = self.analysis.counts().first_at.unwrap_or_default();
         let found = self.analysis.take_transfers();
         let rows: Vec<_> = found.iter().map(|of| TransferRow { of, start }).collect();
-        Table::new(TransferRow::columns(&rows))
+        Table::new(TransferRow::columns(&rows, &Wanted(columns)))
     }
 
     /// Episodes that have ended since the last call, and their retransmissions.

@@ -10,7 +10,7 @@ from tcpsf import text
 from tcpsf.captures.law import LossLaw
 from tcpsf.captures.law_text import law_lines
 from tcpsf.captures.laws import LossLaws
-from tcpsf.captures.reader import CaptureFacts, CaptureTables
+from tcpsf.captures.reader import CaptureFacts, CaptureTables, NeededColumns
 from tcpsf.distribution import Distribution
 
 if TYPE_CHECKING:
@@ -52,6 +52,27 @@ WORST = 10
 """Number of the longest episodes that a summary lists."""
 
 NANOSECONDS = 1_000_000_000
+
+
+NEEDED = NeededColumns(
+    flows=frozenset(
+        [
+            "flow",
+            "direction",
+            "closing",
+            "vantage",
+            "kind",
+            *LIMITS.values(),
+            "data_packets",
+            "payload_bytes",
+            "retransmitted_bytes",
+            "policing",
+            "policer_rate_bps",
+        ]
+    ),
+    transfers=frozenset(["flow"]),
+)
+"""Columns that a summary and the loss laws read."""
 
 
 class CaptureSummary:

@@ -15,11 +15,13 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tcpsf.intervals import Ends
-from tcpsf.python_models import LossModel, PacketFacts
-from tcpsf.scenario import BurstLoss, ByteLoss, PacketLoss
+
+if TYPE_CHECKING:
+    from tcpsf.python_models import LossModel, PacketFacts
+    from tcpsf.scenario import BurstLoss, ByteLoss, PacketLoss
 
 Dependence: TypeAlias = Literal["packet", "byte", "between", "undecided", "unknown"]
 """How loss depends on size.
@@ -31,7 +33,7 @@ Dependence: TypeAlias = Literal["packet", "byte", "between", "undecided", "unkno
 - `unknown`: the exponent cannot be identified.
 """
 
-ScenarioLoss: TypeAlias = PacketLoss | ByteLoss | BurstLoss
+ScenarioLoss: TypeAlias = "PacketLoss | ByteLoss | BurstLoss"
 """Losses of a scenario's link that a law can become."""
 
 
@@ -198,6 +200,8 @@ class LossLaw:
         bursts become `BurstLoss`, and others the kind whose exponent is nearer. An exponent that
         cannot be identified counts as 0. `is_expressible` says whether this is within the intervals.
         """
+        from tcpsf.scenario import BurstLoss, ByteLoss, PacketLoss
+
         if exponent is None and self.bursty and self.mean_run is not None:
             longest_loss = self.mean_run / (1.0 + self.mean_run)
             return BurstLoss(probability=min(self.share, longest_loss), run=self.mean_run)

@@ -26,6 +26,9 @@ CLASSES = {0: 0} | {
 
 WIDTH = len(CLASSES)
 
+SIZES = np.array(sorted(CLASSES))
+"""Smallest sizes in ascending order, so that the place of a size is the number of its class."""
+
 ALL = np.arange(WIDTH)
 
 
@@ -110,9 +113,7 @@ class LossSums:
 
     def _add_counts(self, counts: pl.DataFrame, ended: set[int]) -> None:
         """Add counts by size and position, those of blocks, and those of connections."""
-        import polars as pl
-
-        classes = counts["size_bytes"].replace_strict(CLASSES, return_dtype=pl.UInt32).to_numpy()
+        classes = np.searchsorted(SIZES, counts["size_bytes"].to_numpy())
         self.excluded += int(counts["excluded"].sum())
         self.interrupted += int(counts["interrupted"].sum())
         for column, sums in (
@@ -120,14 +121,17 @@ class LossSums:
             ("bytes", self.bytes),
             ("lost", self.losses),
         ):
-            np.add.at(sums, classes, counts[column].to_numpy().astype(float))
-        by_position = counts.group_by("position").agg(pl.col("packets", "lost").sum())
-        for position, packets, lost in by_position.iter_rows():
-            self.positions[position] += packets
-            self.lost_positions[position] += lost
-        blocks = counts.select(pl.struct("flow", "block").rank("dense") - 1).to_series().to_numpy()
-        self.by_block.add(*_matrices(counts, blocks, classes))
-        flows, rows = np.unique(counts["flow"].to_numpy(), return_inverse=True)
+            sums += np.bincount(classes, weights=counts[column].to_numpy(), minlength=WIDTH)
+        positions, places = np.unique(counts["position"].to_numpy(), return_inverse=True)
+        for column, found in (("packets", self.positions), ("lost", self.lost_positions)):
+            sums_of = np.bincount(places, weights=counts[column].to_numpy())
+            for position, total in zip(positions.tolist(), sums_of.tolist(), strict=True):
+                found[position] += int(total)
+        flow_numbers = counts["flow"].to_numpy()
+        # Both numbers in one: a connection has fewer than 2³² blocks.
+        names = flow_numbers << np.uint64(32) | counts["block"].to_numpy()
+        self.by_block.add(*_matrices(counts, np.unique(names, return_inverse=True)[1], classes))
+        flows, rows = np.unique(flow_numbers, return_inverse=True)
         used, lost, sent = _matrices(counts, rows, classes)
         whole = np.array([flow in ended and flow not in self._open for flow in flows.tolist()])
         for row in np.flatnonzero(~whole).tolist():
@@ -160,7 +164,9 @@ def _matrices(counts: pl.DataFrame, rows: Any, classes: Any) -> tuple[Any, Numbe
     """Return the classes in use, and losses and packets with a row for each cluster."""
     used, columns = np.unique(classes, return_inverse=True)
     shape = (int(rows.max()) + 1, len(used))
-    lost, sent = np.zeros(shape), np.zeros(shape)
-    np.add.at(lost, (rows, columns), counts["lost"].to_numpy().astype(float))
-    np.add.at(sent, (rows, columns), counts["packets"].to_numpy().astype(float))
-    return used, lost, sent
+    cells = rows * len(used) + columns
+    lost, sent = (
+        np.bincount(cells, weights=counts[name].to_numpy(), minlength=shape[0] * shape[1])
+        for name in ("lost", "packets")
+    )
+    return used, lost.reshape(shape), sent.reshape(shape)

@@ -55,6 +55,15 @@ class CaptureTables(NamedTuple):
     """A row for each transfer, such as one response of a server."""
 
 
+class NeededColumns(NamedTuple):
+    """Columns of the two wide tables that a caller needs; ``None`` for all."""
+
+    flows: frozenset[str] | None
+    """Columns of `CaptureTables.flows`."""
+    transfers: frozenset[str] | None
+    """Columns of `CaptureTables.transfers`."""
+
+
 class WatchedTables(NamedTuple):
     """Packets of chosen connections. Times are in seconds since the first packet."""
 
@@ -160,15 +169,19 @@ class CaptureReader:
             )
         return CaptureReader(self._path, vantage=self._vantage, sender=self._sender)
 
-    def batches(self) -> Iterator[CaptureTables]:
-        """Yield the rows of connections and episodes as they end."""
+    def batches(self, *, needed: NeededColumns | None = None) -> Iterator[CaptureTables]:
+        """Yield the rows of connections and episodes as they end.
+
+        ``needed`` has the columns of the wide tables that the caller needs; ``None`` for all.
+        """
+        columns = needed or NeededColumns(flows=None, transfers=None)
         more = True
         while more:
             more = self._analysis.advance(packets=PACKETS_BETWEEN_CHECKS)
-            flows = self._analysis.take_flows()
+            flows = self._analysis.take_flows(columns.flows)
             episodes, retransmissions = self._analysis.take_episodes()
             transmissions, losses = self._analysis.take_outcomes()
-            transfers = self._analysis.take_transfers()
+            transfers = self._analysis.take_transfers(columns.transfers)
             tables = (flows, episodes, retransmissions, transmissions, losses, transfers)
             yield CaptureTables(*map(_frame, tables))
 

@@ -6,17 +6,18 @@ import contextlib
 import json as json_format
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tcpsf import __version__
 from tcpsf.captures import STANDARD_INPUT, CaptureReader, CaptureTables, Place, SenderRules
-from tcpsf.captures.capture_summary import CaptureSummary, summary_lines
-from tcpsf.captures.explanation import explanation, packet_explanation
-from tcpsf.captures.report.drawn_flows import FlowName
-from tcpsf.cli.capture_files import CaptureFiles, capture_files
+from tcpsf.captures.capture_summary import NEEDED, CaptureSummary, summary_lines
 from tcpsf.cli.file_checks import writing
 from tcpsf.cli.output import MARK, print_result, put_json, results_folder
 from tcpsf.errors import TcpsfError
+
+if TYPE_CHECKING:
+    from tcpsf.captures.report.drawn_flows import FlowName
+    from tcpsf.cli.capture_files import CaptureFiles
 
 SCHEMA = "tcpsf.analyze/1"
 
@@ -43,14 +44,19 @@ def command(
         folder = None
         if out is not None:
             folder = stack.enter_context(results_folder(out, replace=force))
-        page = stack.enter_context(
-            capture_files(report, sizes, files=files, flows=flows, replace=force)
-        )
+        page = None
+        if report is not None or sizes is not None or flows:
+            from tcpsf.cli.capture_files import capture_files
+
+            page = stack.enter_context(
+                capture_files(report, sizes, files=files, flows=flows, replace=force)
+            )
         captures = [
             {"file": str(file), **_analysed(file, number, folder, page, vantage, sender)}
             for number, file in enumerate(files)
         ]
-        page.write(captures)
+        if page is not None:
+            page.write(captures)
         result = {"schema": SCHEMA, "version": __version__, "captures": captures}
         if folder is not None:
             _join(folder)
@@ -85,17 +91,20 @@ def _analysed(
     file: Path,
     number: int,
     folder: Path | None,
-    page: CaptureFiles,
+    page: CaptureFiles | None,
     vantage: Place,
     sender: SenderRules,
 ) -> dict[str, Any]:
     """Analyse one capture, and write its rows below ``folder``."""
     summary = CaptureSummary()
     reader = CaptureReader(file, vantage=vantage, sender=sender)
-    page.begin(reader, summary)
-    for part, batch in enumerate(reader.batches()):
+    if page is not None:
+        page.begin(reader, summary)
+    needed = NEEDED if page is None and folder is None else None
+    for part, batch in enumerate(reader.batches(needed=needed)):
         summary.add(batch)
-        page.add(batch)
+        if page is not None:
+            page.add(batch)
         if folder is not None:
             _write(folder, batch, number, part)
     stated = {"vantage": vantage, "sender": sender}
@@ -129,6 +138,8 @@ def _join(folder: Path) -> None:
 
 def _explained(file: Path, frame: int, vantage: Place, sender: SenderRules) -> Iterator[str]:
     """Yield the explanation of one packet."""
+    from tcpsf.captures.explanation import explanation, packet_explanation
+
     reader = CaptureReader(file, vantage=vantage, sender=sender, explain=frame)
     for batch in reader.batches():
         found = batch.retransmissions.filter(frame=frame)

@@ -1,6 +1,7 @@
 //! Columns of connections, episodes and retransmissions. Times are in seconds since the first
 //! packet of the capture.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use analysis::{
@@ -14,6 +15,26 @@ use units::{Duration, Instant};
 const DIRECTIONS: [&str; 2] = ["originator", "responder"];
 
 type Columns = Vec<(&'static str, Column)>;
+
+/// Names of the columns of a wide table that the caller needs; `None` for all.
+pub(super) struct Wanted(pub(super) Option<HashSet<String>>);
+
+impl Wanted {
+    fn has(&self, name: &str) -> bool {
+        self.0.as_ref().is_none_or(|names| names.contains(name))
+    }
+}
+
+/// Columns, of which only those that are wanted are computed.
+macro_rules! columns {
+    ($wanted:expr; $(($name:expr, $column:expr $(,)?)),* $(,)?) => {{
+        let mut found = Columns::new();
+        $(if $wanted.has($name) {
+            found.push(($name, $column));
+        })*
+        found
+    }};
+}
 
 /// Span in seconds.
 #[expect(clippy::cast_precision_loss, reason = "spans below 2⁵³ ns, 104 days, are exact")]
@@ -35,28 +56,28 @@ impl<'a> FlowRow<'a> {
         [0, 1].map(|direction| Self { flow, half: &flow.halves[direction], direction, start })
     }
 
-    /// Columns of these rows.
-    pub(super) fn columns(rows: &[Self]) -> Columns {
-        let mut columns = Self::connection(rows);
-        columns.extend(Self::counts(rows));
-        columns.extend(Self::sizes(rows));
-        columns.extend(Self::times(rows));
-        columns.extend(Self::policing(rows));
+    /// Columns of these rows, of those that are wanted.
+    pub(super) fn columns(rows: &[Self], wanted: &Wanted) -> Columns {
+        let mut columns = Self::connection(rows, wanted);
+        columns.extend(Self::counts(rows, wanted));
+        columns.extend(Self::sizes(rows, wanted));
+        columns.extend(Self::times(rows, wanted));
+        columns.extend(Self::policing(rows, wanted));
         columns
     }
 
-    fn policing(rows: &[Self]) -> Columns {
+    fn policing(rows: &[Self], wanted: &Wanted) -> Columns {
         let found: Vec<_> = rows.iter().map(|row| row.half.policing()).collect();
         let names = Policing::ALL.map(Policing::name);
-        vec![
+        columns![wanted;
             ("policing", named(&found, &names, |(result, _)| result.name())),
             ("policer_rate_bps", optional_f64s(&found, |(_, rate)| rate.map(|rate| rate * 8.0))),
         ]
     }
 
-    fn connection(rows: &[Self]) -> Columns {
+    fn connection(rows: &[Self], wanted: &Wanted) -> Columns {
         let other = |row: &Self| row.flow.halves[1 - row.direction].endpoint;
-        vec![
+        columns![wanted;
             ("flow", u64s(rows, |row| row.flow.number)),
             ("direction", choice(rows, &DIRECTIONS, |row| row.direction)),
             ("interface", u32s(rows, |row| row.flow.interface)),
@@ -83,9 +104,9 @@ impl<'a> FlowRow<'a> {
         ]
     }
 
-    fn counts(rows: &[Self]) -> Columns {
+    fn counts(rows: &[Self], wanted: &Wanted) -> Columns {
         let count = |of: fn(&analysis::flow::Facts) -> u64| u64s(rows, |row| of(&row.half.facts));
-        vec![
+        columns![wanted;
             ("packets", count(|facts| facts.packets)),
             ("data_packets", count(|facts| facts.data_packets)),
             ("pure_acks", count(|facts| facts.pure_acks)),
@@ -110,8 +131,8 @@ impl<'a> FlowRow<'a> {
         ]
     }
 
-    fn sizes(rows: &[Self]) -> Columns {
-        vec![
+    fn sizes(rows: &[Self], wanted: &Wanted) -> Columns {
+        columns![wanted;
             ("mss_bytes", u32s(rows, |row| row.half.mss())),
             ("mss_option", optional_u32s(rows, |row| row.half.facts.mss_option.map(Into::into))),
             (
@@ -130,10 +151,10 @@ impl<'a> FlowRow<'a> {
         ]
     }
 
-    fn times(rows: &[Self]) -> Columns {
+    fn times(rows: &[Self], wanted: &Wanted) -> Columns {
         let spread = |row: &Self| *row.half.round_trips();
         let measured = |row: &Self, span: Duration| (spread(row).count > 0).then(|| seconds(span));
-        vec![
+        columns![wanted;
             ("syn_rtt_s", optional_f64s(rows, |row| row.flow.syn_rtt.map(seconds))),
             ("ack_rtt_s", optional_f64s(rows, |row| row.flow.ack_rtt.map(seconds))),
             ("lag_s", f64s(rows, |row| seconds(row.half.lag()))),
@@ -224,8 +245,8 @@ pub(super) struct TransferRow<'a> {
 }
 
 impl TransferRow<'_> {
-    /// Columns of these rows.
-    pub(super) fn columns(rows: &[Self]) -> Columns {
+    /// Columns of these rows, of those that are wanted.
+    pub(super) fn columns(rows: &[Self], wanted: &Wanted) -> Columns {
         let count =
             |of: fn(&analysis::flow::Transfer) -> u64| u64s(rows, |row| of(&row.of.transfer));
         let since = |row: &Self, at: Instant| seconds(at.since(row.start));
@@ -235,7 +256,7 @@ impl TransferRow<'_> {
             let at_capture = transfer.acknowledged_at?.since(transfer.started_at);
             Some(seconds(at_capture + transfer.lag))
         };
-        vec![
+        columns![wanted;
             ("flow", u64s(rows, |row| row.of.flow)),
             ("direction", choice(rows, &DIRECTIONS, |row| row.of.direction)),
             ("number", count(|each| each.number)),
