@@ -35,8 +35,8 @@ impl Context {
             if self.shared.note_events(flow, End::Sender) {
                 continue;
             }
-            if !(flow.has_to_write() && flow.sender.limits_writes()) || !self.shared.writes_on(flow)
-            {
+            let limited = flow.has_to_write() && flow.sender.limits_writes();
+            if !(limited && self.shared.writes_on(flow)) {
                 return;
             }
         }
