@@ -12,7 +12,7 @@ export PIP_NO_INPUT := 1
 # What the extension module is built from. Tests and `testkit` are not in it.
 BUILT_FROM := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -path crates/testkit -prune -o \( -path '*/src/*.rs' -o -name build.rs -o -name Cargo.toml \) -print)
-PACKAGE := $(shell find python/tcpsf -type f ! -name '*.so' ! -name '*.pyc' 2>/dev/null)
+PACKAGE := $(shell find python/tcpsf python/tcpsf.data -type f ! -name '*.so' ! -name '*.pyc' 2>/dev/null)
 
 # One virtual environment holds the package as a user installs it, editable with the tools for work on it, or from the wheel
 # that is published, which `bench` measures. Each installation replaces the others, so each takes their stamps away; what
@@ -83,7 +83,7 @@ fmt: $(DEV) ## format everything
 	@$(BIN)/ruff check --fix --quiet .
 	@$(BIN)/ruff format .
 
-docs: $(DEV) ## write the classes of a scenario, and the generated pages and figures under docs/, again
+docs: $(DEV) ## write the classes of a scenario, the pages and figures under docs/, and the man pages, again
 	@mkdir -p out
 	@$(BIN)/python -m tcpsf.pages.scenario_model > out/model.py
 	@$(BIN)/ruff format --quiet out/model.py
@@ -94,6 +94,9 @@ docs: $(DEV) ## write the classes of a scenario, and the generated pages and fig
 	@mv out/python.md docs/reference/python.md
 	@$(BIN)/python -m tcpsf.pages.coverage > out/coverage.md
 	@mv out/coverage.md docs/reference/coverage.md
+	@$(BIN)/python -m tcpsf.pages.command_reference > out/commands.md
+	@mv out/commands.md docs/reference/commands.md
+	@$(BIN)/python -m tcpsf.pages.man python/tcpsf.data/data/share
 	@$(BIN)/python -m tcpsf.report.ladder docs/concepts/img
 	@$(BIN)/python -m tcpsf.pages.plate docs/concepts/img
 

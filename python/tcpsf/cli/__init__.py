@@ -16,13 +16,11 @@ import click
 
 from tcpsf.cli import usage, verbosity
 from tcpsf.cli.app import app
+from tcpsf.cli.completion import COMPLETION
 from tcpsf.cli.output import plain_output, print_error
 from tcpsf.cli.signals import WORDS, ending
 from tcpsf.cli.streams import fill_standard_streams, to_stderr
 from tcpsf.errors import TcpsfError
-
-COMPLETION = "_TCPSF_COMPLETE"
-"""Environment variable with which a shell requests completions, as click defines it."""
 
 SIGNALLED = 128
 """Offset that shells add to a signal's number to form an exit status."""

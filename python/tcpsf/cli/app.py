@@ -11,6 +11,7 @@ import click
 
 from tcpsf.cli.advise_command import advise
 from tcpsf.cli.analyze_command import analyze
+from tcpsf.cli.completion_command import completion
 from tcpsf.cli.cure_commands import cure
 from tcpsf.cli.drill_command import drill
 from tcpsf.cli.lab_command import lab
@@ -380,3 +381,4 @@ app.add_command(analyze)
 app.add_command(advise)
 app.add_command(reproduce)
 app.add_command(model)
+app.add_command(completion)

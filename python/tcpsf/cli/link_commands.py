@@ -25,6 +25,8 @@ class _RunByDefault(InOrder):
         """Parse the options of the link, or keep the words of a command of the group."""
         if args and args[0] in self.commands:
             ctx.obj = tuple(args)
+            if ctx.resilient_parsing:  # a shell completes the words of the inner command
+                ctx.args = list(args)
             return []
         ctx.obj = ()
         return super().parse_args(ctx, args)
@@ -43,12 +45,20 @@ class _RunByDefault(InOrder):
         return click.Command.collect_usage_pieces(self, ctx)
 
 
+def _requests(context: click.Context, _argument: click.Parameter, word: str) -> list[str]:
+    """Complete the first word after `link` to a request, if no option of a link precedes it."""
+    given = map(context.get_parameter_source, context.params)
+    if click.core.ParameterSource.COMMANDLINE in given:
+        return []
+    return [name for name in context.command.commands if name.startswith(word)]  # type: ignore[attr-defined]
+
+
 @click.group(
     cls=_RunByDefault,
     invoke_without_command=True,
     context_settings={"allow_interspersed_args": False},
 )
-@click.argument("command", nargs=-1, metavar="-- COMMAND...")
+@click.argument("command", nargs=-1, metavar="-- COMMAND...", shell_complete=_requests)
 @line_options
 @reach_options
 @click.option(
