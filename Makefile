@@ -26,7 +26,7 @@ ANY := $(or $(wildcard $(DEV) $(WHEEL)),$(PLAIN))
 lint-clippy: export PYO3_PYTHON ?= $(shell command -v $(PYTHON) 2>/dev/null)
 
 .PHONY: help demo test test-rust test-python test-browser test-wireshark compare lint lint-fmt lint-clippy lint-ruff lint-mypy \
-	lint-imports fmt docs install dev wheel verify verify-random bench clean tools
+	lint-imports fmt docs site install dev wheel verify verify-random bench clean tools
 .DEFAULT_GOAL := help
 # cargo and pytest use all cores by themselves, and two installations at once would break the environment.
 .NOTPARALLEL:
@@ -97,6 +97,7 @@ docs: $(DEV) ## write the classes of a scenario, the pages and figures under doc
 	@$(BIN)/python -m tcpsf.pages.command_reference > out/commands.md
 	@mv out/commands.md docs/reference/commands.md
 	@$(BIN)/python -m tcpsf.pages.man python/tcpsf.data/data/share
+	@$(BIN)/python -m tcpsf.pages.lessons docs/lessons/img
 	@$(BIN)/python -m tcpsf.report.ladder docs/concepts/img
 	@$(BIN)/python -m tcpsf.pages.plate docs/concepts/img
 
@@ -128,6 +129,10 @@ compare: $(DEV) ## check that the results are those of another revision: make co
 		{ [ -d "$$there" ] || git worktree add --quiet --detach "$$there" "$$revision"; } && \
 		$(MAKE) --no-print-directory -C "$$there" dev && \
 		$(BIN)/python tools/compare_builds.py "$$there/$(BIN)/python" $(BIN)/python $(COMPARE)
+
+site: $(DEV) ## the documentation site, with API reference, reports and playground, in out/site/ (REPORTS=FOLDER of `reproduce all`)
+	@$(BIN)/python tools/site.py requirements | $(BIN)/python -m pip install --quiet --requirement /dev/stdin
+	@$(BIN)/python tools/site.py build out/site $(if $(REPORTS),--reports '$(REPORTS)')
 
 clean: ## remove everything that was built or written
 	rm -rf $(VENV) target out .mypy_cache .pytest_cache .ruff_cache .hypothesis
