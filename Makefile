@@ -26,7 +26,7 @@ ANY := $(or $(wildcard $(DEV) $(WHEEL)),$(PLAIN))
 lint-clippy: export PYO3_PYTHON ?= $(shell command -v $(PYTHON) 2>/dev/null)
 
 .PHONY: help demo test test-rust test-python test-browser test-wireshark compare lint lint-fmt lint-clippy lint-ruff lint-mypy \
-	lint-imports fmt docs site install dev wheel verify verify-random bench clean tools
+	lint-imports fmt docs site dist install dev wheel verify verify-random bench clean tools
 .DEFAULT_GOAL := help
 # cargo and pytest use all cores by themselves, and two installations at once would break the environment.
 .NOTPARALLEL:
@@ -133,6 +133,9 @@ compare: $(DEV) ## check that the results are those of another revision: make co
 site: $(DEV) ## the documentation site, with API reference, reports and playground, in out/site/ (REPORTS=FOLDER of `reproduce all`)
 	@$(BIN)/python tools/site.py requirements | $(BIN)/python -m pip install --quiet --requirement /dev/stdin
 	@$(BIN)/python tools/site.py build out/site $(if $(REPORTS),--reports '$(REPORTS)')
+
+dist: site ## what is published, in out/dist/: wheels, source, site, SBOM, checksums
+	@$(BIN)/python tools/dist.py out/dist
 
 clean: ## remove everything that was built or written
 	rm -rf $(VENV) target out .mypy_cache .pytest_cache .ruff_cache .hypothesis
