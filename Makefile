@@ -26,7 +26,7 @@ ANY := $(or $(wildcard $(DEV) $(WHEEL)),$(PLAIN))
 lint-clippy: export PYO3_PYTHON ?= $(shell command -v $(PYTHON) 2>/dev/null)
 
 .PHONY: help demo test test-rust test-python test-browser test-wireshark compare lint lint-fmt lint-clippy lint-ruff lint-mypy \
-	lint-imports fmt docs site dist install dev wheel verify verify-random bench clean tools
+	lint-imports fmt docs site dist release-check install dev wheel verify verify-random bench clean tools
 .DEFAULT_GOAL := help
 # cargo and pytest use all cores by themselves, and two installations at once would break the environment.
 .NOTPARALLEL:
@@ -136,6 +136,10 @@ site: $(DEV) ## the documentation site, with API reference, reports and playgrou
 
 dist: site ## what is published, in out/dist/: wheels, source, site, SBOM, checksums
 	@$(BIN)/python tools/dist.py out/dist
+
+release-check: ## the checklist of a release, about out/dist/ (as root; needs mmdebstrap, mandoc and package registries)
+	@.ci/debian mmdebstrap:mmdebstrap mandoc:mandoc
+	@$(PYTHON) tools/release.py out/dist $(CHECK)
 
 clean: ## remove everything that was built or written
 	rm -rf $(VENV) target out .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,85 @@
+"""The checks of `make release-check` that need no installation."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from conftest import REPOSITORY
+
+
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    spec = importlib.util.spec_from_file_location(
+        "tcpsf_release", REPOSITORY / "tools" / "release.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # its dataclass looks its module up
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def release(tool: ModuleType, tmp_path: Path) -> Any:
+    """A release with one file and its checksum."""
+    version = tool.version()
+    wheel = tmp_path / f"tcpsf-{version}-cp311-abi3-manylinux2014_x86_64.whl"
+    wheel.write_bytes(b"wheel")
+    line = f"{hashlib.sha256(b'wheel').hexdigest()}  {wheel.name}\n"
+    (tmp_path / "SHA256SUMS").write_text(line, encoding="utf-8")
+    return tool.Release(folder=tmp_path, version=version)
+
+
+def test_a_good_release(tool: ModuleType, release: Any) -> None:
+    assert tool.check_sums(release) == "1 files"
+    assert tool.check_version(release).startswith("1 files of version ")
+    assert release.wheel.name.endswith(".whl")
+
+
+def test_faults_of_checksums(tool: ModuleType, release: Any) -> None:
+    release.wheel.write_bytes(b"other")
+    with pytest.raises(tool.CheckError, match="sha256sum"):
+        tool.check_sums(release)
+    (release.folder / "more").write_bytes(b"")
+    with pytest.raises(tool.CheckError, match="checksums and files differ: more"):
+        tool.check_sums(release)
+    (release.folder / "SHA256SUMS").unlink()
+    with pytest.raises(tool.CheckError, match="hint: make dist"):
+        tool.check_sums(release)
+
+
+def test_another_version(tool: ModuleType, release: Any) -> None:
+    (release.folder / "tcpsf-9.9.9.tar.gz").write_bytes(b"")
+    with pytest.raises(tool.CheckError, match=r"files: tcpsf-9\.9\.9\.tar\.gz"):
+        tool.check_version(release)
+    release.wheel.unlink()
+    with pytest.raises(tool.CheckError, match="no manylinux wheel"):
+        _ = release.wheel
+
+
+def test_changelog(tool: ModuleType, release: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tool, "ROOT", release.folder)
+    changelog = release.folder / "CHANGELOG.md"
+    section = f"## [{release.version}] - 2026-01-02\n"
+    changelog.write_text(f"# C\n\n## [Unreleased]\n\n{section}\n- x\n", encoding="utf-8")
+    assert tool.check_changelog(release) == f"[{release.version}] - 2026-01-02"
+    changelog.write_text(f"## [Unreleased]\n\n- y\n\n{section}", encoding="utf-8")
+    with pytest.raises(tool.CheckError, match="unreleased changes"):
+        tool.check_changelog(release)
+    changelog.write_text("## [Unreleased]\n", encoding="utf-8")
+    with pytest.raises(tool.CheckError, match="has no section"):
+        tool.check_changelog(release)
+
+
+def test_commands_of_the_readme(tool: ModuleType) -> None:
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    found = [each.strip() for each in tool.COMMANDS.findall(text)]
+    assert "tcpsf sim scenarios/smart-framing-web.toml --seed 1" in found
+    assert "tcpsf sweep init mine.toml" in found
