@@ -23,7 +23,14 @@ project = "tcpsf"
 author = "the authors of tcpsf"
 html_title = "tcpsf"
 root_doc = "docs/README"
-include_patterns = ["*.md", "docs/**", "benches/*.md", "scripts/*.md", "verification/ns2/*.md"]
+include_patterns = [
+    "*.md",
+    "docs/**",
+    "benches/*.md",
+    "crates/*/README.md",
+    "scripts/*.md",
+    "verification/ns2/*.md",
+]
 exclude_patterns = ["**.toml", "**.svg"]
 extensions = ["myst_parser"]
 source_suffix = {".md": "markdown", ".ipynb": "notebook"}

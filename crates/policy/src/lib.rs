@@ -12,6 +12,9 @@
 //! [`SenderPolicy`] names a combination of policies in text. [`rtt`] estimates the round-trip time
 //! for the retransmission timer. [`packets`] is the congestion control of Linux, which counts
 //! packets and not bytes.
+//!
+//! The example `framing` shows the segment sizes of a slow start:
+//! `cargo run -p policy --example framing`.
 
 pub mod congestion;
 pub mod loss;

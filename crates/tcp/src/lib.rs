@@ -31,6 +31,9 @@
 //! - Urgent data is delivered in line with other data, without a notification of the urgent
 //!   pointer. RFC 9293 §3.8.5 requires the notification; RFC 6093 recommends in-line delivery and
 //!   no new use of the mechanism.
+//!
+//! The example `exchange` shows two endpoints, a path, and a lost segment:
+//! `cargo run -p tcp --example exchange`.
 
 mod bytes;
 mod config;

@@ -16,6 +16,8 @@
 //!
 //! A [`Segment`] is a small `Copy` value whose payload is a length; the owner of the stream has the
 //! bytes. Headers need no allocation: a [`Header`] is an array on the stack.
+//!
+//! The example `headers` shows a packet written and read: `cargo run -p wire --example headers`.
 
 mod checksum;
 pub mod gso;
