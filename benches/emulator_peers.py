@@ -107,7 +107,7 @@ def measure(emulator: Emulator, task: Task, folder: Path, *, seed: int) -> dict[
 
 @contextmanager
 def punctual(program: str) -> Iterator[None]:
-    """Give real-time priority to clients that wait for it: in mahimahi's shell they are not root."""
+    """Give real-time priority to clients that wait for it: those in mahimahi are not root."""
     ended = threading.Event()
 
     def look() -> None:
