@@ -119,7 +119,7 @@ verify-random: tools
 wheel: $(WHEEL) ## the package that is published, with profile-guided optimisation, in out/wheels/ and .venv/
 
 bench: $(WHEEL) ## speed beside peers' in the same run, and how it scales
-	@.ci/debian ns:ns2 g++:g++ /usr/include/ns3/core-module.h:libns3-dev tcptrace:tcptrace tshark:tshark
+	@.ci/debian ns:ns2 g++:g++ /usr/include/ns3/core-module.h:libns3-dev tcptrace:tcptrace tshark:tshark iptables:iptables dnsmasq:dnsmasq-base go:golang-go
 	@.ci/each benches $(BIN)/python
 
 # The other build gets a worktree and an environment of its own under out/compare/, which the next comparison uses again.

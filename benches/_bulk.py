@@ -1,9 +1,13 @@
 """Transfer data over one TCP connection of the kernel, at maximum speed.
 
 ``serve PORT CONGESTION`` runs the server, which sends. ``fetch HOST PORT SECONDS`` runs the client,
-which receives; ``-`` for HOST is the other end of the link behind which the client runs. The client
-prints a JSON object: bytes and seconds after a warm-up, and the CPU seconds of its parent process
-in that time. The parent is the emulator, if the path has a link.
+which receives. A HOST that begins with `$` is an environment variable, such as the address of the
+other end of a link. The client prints a JSON object: bytes and seconds after a warm-up; the CPU
+seconds of the emulator's processes in that time, and their peak memory in MiB; and the CPU seconds
+of these processes, the client and the server.
+
+The environment names processes. The emulator's are `BENCH_EMULATOR`, or else the ancestors of the
+client up to `BENCH_ROOT`, without it. The server is `BENCH_SERVER`.
 """
 
 # ruff: noqa: T201 (this program prints its result)
@@ -47,16 +51,46 @@ def connect(host: str, port: int) -> socket.socket:
             time.sleep(0.02)
 
 
-def parents_cpu_s() -> float:
-    """CPU time of the parent process, in seconds."""
-    return int(Path("/proc", str(os.getppid()), "schedstat").read_text().split()[0]) / 1e9
+def emulator_processes() -> list[int]:
+    """Return the processes of the emulator."""
+    if "BENCH_EMULATOR" in os.environ:
+        return [int(word) for word in os.environ["BENCH_EMULATOR"].split()]
+    root, process, found = int(os.environ["BENCH_ROOT"]), os.getppid(), []
+    while process not in (root, 0):
+        found.append(process)
+        # The name of a program, in parentheses, may contain spaces.
+        fields = Path("/proc", str(process), "stat").read_text().rpartition(")")[2].split()
+        process = int(fields[1])
+    return found
+
+
+def cpu_s(processes: list[int]) -> float:
+    """CPU time of the threads of processes, in seconds."""
+    files = (
+        file
+        for process in processes
+        for file in Path("/proc", str(process)).glob("task/*/schedstat")
+    )
+    return sum(int(file.read_text().split()[0]) for file in files) / 1e9
+
+
+def peak_mb(processes: list[int]) -> float:
+    """Peak resident memory of processes, added up, in MiB."""
+    found = 0
+    for process in processes:
+        lines = Path("/proc", str(process), "status").read_text().splitlines()
+        found += sum(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+    return found / 1024
 
 
 def fetch(host: str, port: int, seconds: float) -> None:
     """Receive for ``seconds`` after a warm-up, and print the result."""
-    with connect(os.environ["TCPSF_LINK_OUTSIDE"] if host == "-" else host, port) as server:
+    emulator = emulator_processes()
+    ends = [os.getpid(), *map(int, os.environ.get("BENCH_SERVER", "").split())]
+    with connect(os.environ[host[1:]] if host.startswith("$") else host, port) as server:
         buffer = bytearray(1 << 18)
-        begun, since, taken, cpu_s = time.monotonic(), None, 0, 0.0
+        begun, since, taken = time.monotonic(), None, 0
+        before = (0.0, 0.0)
         while True:
             length = server.recv_into(buffer)
             now = time.monotonic()
@@ -67,11 +101,16 @@ def fetch(host: str, port: int, seconds: float) -> None:
                 if now - since >= seconds:
                     break
             elif now - begun >= WARM_UP_S:
-                since, cpu_s = now, parents_cpu_s()
-        print(
-            json.dumps({"bytes": taken, "seconds": now - since, "cpu_s": parents_cpu_s() - cpu_s}),
-            flush=True,
-        )
+                since, before = now, (cpu_s(emulator), cpu_s(ends))
+        used = cpu_s(emulator) - before[0]
+        found = {
+            "bytes": taken,
+            "seconds": now - since,
+            "cpu_s": used,
+            "all_cpu_s": used + cpu_s(ends) - before[1],
+            "peak_mb": peak_mb(emulator),
+        }
+        print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":

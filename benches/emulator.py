@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import statistics
 import subprocess
@@ -100,6 +101,7 @@ def ended(command: Sequence[str]) -> list[Any]:
 def measure(side: Side, seconds: float) -> Score:
     """Measure one path once."""
     serve = [sys.executable, str(BULK), "serve", str(PORT), CONGESTION]
+    os.environ["BENCH_ROOT"] = str(os.getpid())
     with ExitStack() as stack:
         inside = stack.enter_context(namespace("client"))
         if side.options is None:
@@ -122,7 +124,7 @@ def measure(side: Side, seconds: float) -> Score:
                 shlex.join(serve),
                 "--",
             ]
-            (transfer,) = ended([*inside, *link, *fetching("-", seconds)])
+            (transfer,) = ended([*inside, *link, *fetching("$TCPSF_LINK_OUTSIDE", seconds)])
             report = json.loads(file.read_text(encoding="utf-8"))
     down = report["down"] if report else None
     return Score(

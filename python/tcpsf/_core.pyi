@@ -277,7 +277,7 @@ class ReductionFacts:
 
 @final
 class Emulation:
-    """Both ends of an emulated link, ready for a command."""
+    """The links of a command: both ends of each."""
 
     def __new__(
         cls,
@@ -289,16 +289,23 @@ class Emulation:
         up: tuple[str, str, str, str] | None = None,
         down: tuple[str, str, str, str] | None = None,
     ) -> Emulation: ...
+    def add(
+        self,
+        settings_json: str,
+        *,
+        up: tuple[str, str, str, str] | None = None,
+        down: tuple[str, str, str, str] | None = None,
+    ) -> None: ...
     @property
-    def ends(self) -> tuple[str, str, str | None, str | None]: ...
+    def ends(self) -> list[tuple[str, str, str | None, str | None]]: ...
     def run(
         self,
         command: list[str],
         *,
         outside: list[str] | None,
-        capture: tuple[str, str, int] | None,
-        control: tuple[str, str] | None = None,
-    ) -> str: ...
+        captures: Sequence[tuple[str, str, int] | None],
+        names: Sequence[tuple[str, str] | None],
+    ) -> list[str]: ...
 
 @final
 class Fetch:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from link_machine import container, internet, machine, unchanged  # noqa: F401 (fixtures)
 
 from tcpsf import Buffer, Greedy, Link, Poisson, Scenario, Sizes, Tcp
 from tcpsf.cli import main

@@ -7,6 +7,7 @@
 //! | what happens to a packet? | [`mod@line`]: the link, duplication, corruption; without a clock |
 //! | which namespaces and addresses do the ends have? | [`network`] |
 //! | how does the command reach the networks outside of this machine? | `reach`, `dns` |
+//! | which links does a command with several of them have? | [`several`] |
 //! | when are packets read and written, and when does a run end? | [`run`] |
 //! | how do settings change during a run? | [`settings::Schedule`], [`changes`], [`control`] |
 //! | what are the results? | [`report`], [`series`], [`trace`] |
@@ -45,6 +46,7 @@ pub mod report;
 pub mod run;
 pub mod series;
 pub mod settings;
+pub mod several;
 pub mod trace;
 
 pub use attached::Target;
@@ -53,4 +55,5 @@ pub use network::Ends;
 pub use report::Report;
 pub use run::{Emulation, EmulationError, Job};
 pub use settings::{Schedule, Settings, SettingsError, Template, Templates};
+pub use several::Several;
 pub use trace::{Capture, VantagePoint};

@@ -38,15 +38,19 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// The addresses as environment variables for commands.
-    pub fn environment(&self) -> Vec<(&'static str, String)> {
-        let v6 = [("TCPSF_LINK_OUTSIDE6", self.outside_v6), ("TCPSF_LINK_INSIDE6", self.inside_v6)];
-        let four =
-            [("TCPSF_LINK_OUTSIDE", Some(self.outside)), ("TCPSF_LINK_INSIDE", Some(self.inside))];
-        let known = four
-            .into_iter()
-            .chain(v6)
-            .filter_map(|(name, address)| Some((name, address?.to_string())));
+    /// The addresses as environment variables for commands. The names end with the number of the
+    /// link if the command has several; the first link has the number 1 and no suffix.
+    pub fn environment(&self, number: usize) -> Vec<(String, String)> {
+        let suffix = if number == 1 { String::new() } else { format!("_{number}") };
+        let all = [
+            ("OUTSIDE", Some(self.outside)),
+            ("INSIDE", Some(self.inside)),
+            ("OUTSIDE6", self.outside_v6),
+            ("INSIDE6", self.inside_v6),
+        ];
+        let known = all.into_iter().filter_map(|(name, address)| {
+            Some((format!("TCPSF_LINK_{name}{suffix}"), address?.to_string()))
+        });
         known.collect()
     }
 }
@@ -114,6 +118,29 @@ impl Network {
         ends.inside_v6 = ends.inside_v6.filter(|_| inside_v6);
         let inside = End { namespace, ..inside };
         Ok(Self { outside, inside, user: None, ends, block: Some(block), process })
+    }
+
+    /// Makes the ends in the caller's namespace and in that of `first`'s inside end. The link is a
+    /// further way out of it, for packets from its own address.
+    ///
+    /// `number` is at least 2. The link ends when `end` is readable.
+    pub(crate) fn beside(
+        settings: &Settings,
+        first: &Self,
+        number: u8,
+        end: OwnedFd,
+    ) -> Result<Self, Error> {
+        if first.user.is_some() {
+            let operation = "make several links in a user namespace";
+            return Err(Error::new(operation, std::io::ErrorKind::PermissionDenied).with_hint(
+                "run it as root, or all in one: `unshare --user --map-root-user --net`",
+            ));
+        }
+        let (outside, block, v6) = outside(settings)?;
+        let namespace = &first.inside.namespace;
+        let inside = namespace.run(|| inside_beside(settings, block, v6, number))??;
+        let ends = ends(block, v6);
+        Ok(Self { outside, inside, user: None, ends, block: Some(block), process: Some(end) })
     }
 
     /// Makes the ends in a process with a user namespace of its own. They are passed back as
@@ -209,6 +236,19 @@ fn inside(settings: &Settings, block: Block, v6: bool) -> Result<End, Error> {
     if v6 {
         add(&end.interface, own_six)?;
         end.interface.add_route(Prefix::ALL_V6)?;
+    }
+    Ok(end)
+}
+
+/// The inside end of a further link, in the calling thread's namespace.
+fn inside_beside(settings: &Settings, block: Block, v6: bool, number: u8) -> Result<End, Error> {
+    let end = device(&format!("{INNER_DEVICE}-{number}"), settings)?;
+    let [four, own_six] = block.prefixes(block.inside());
+    add(&end.interface, four)?;
+    end.interface.add_source_route(block.inside().into(), number)?;
+    if v6 {
+        add(&end.interface, own_six)?;
+        end.interface.add_source_route(ipv6(block.inside()).into(), number)?;
     }
     Ok(end)
 }

@@ -32,7 +32,8 @@ enum Subject {
 pub(crate) struct Environment<'a> {
     pub(crate) end: &'a End,
     pub(crate) user: Option<&'a OwnedFd>,
-    pub(crate) ends: &'a Ends,
+    /// The addresses of all links of the programs.
+    pub(crate) ends: &'a [Ends],
     /// The list of DNS servers for the program, if it is not the caller's.
     pub(crate) resolv_conf: Option<&'a str>,
 }
@@ -167,6 +168,9 @@ fn command(words: &[String], environment: &Environment<'_>) -> Result<Command, E
         return Err(Error::new("start a command of no words", std::io::ErrorKind::InvalidInput));
     };
     let mut command = Command::new(program);
-    command.args(arguments).envs(environment.ends.environment());
+    command.args(arguments);
+    for (number, ends) in (1..).zip(environment.ends) {
+        command.envs(ends.environment(number));
+    }
     Ok(command)
 }

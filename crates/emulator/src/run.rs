@@ -97,7 +97,8 @@ impl EmulationError {
 }
 
 /// Signals that are forwarded to the command. A terminal sends the first two to the command itself.
-const FORWARDED_SIGNALS: [Signal; 4] = [Signal::INT, Signal::QUIT, Signal::TERM, Signal::HUP];
+pub(crate) const FORWARDED_SIGNALS: [Signal; 4] =
+    [Signal::INT, Signal::QUIT, Signal::TERM, Signal::HUP];
 
 /// The maximum time for which packets in the link may still arrive after the command has ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
@@ -143,6 +144,18 @@ impl Emulation {
         &self.network.ends
     }
 
+    /// Makes a further link for the command: both ends, one in the network namespace of the calling
+    /// thread, one in that of the inside end of `first`. It ends when `end` is readable.
+    pub(crate) fn beside(
+        settings: &Settings,
+        first: &Self,
+        number: u8,
+        end: OwnedFd,
+    ) -> Result<Self, EmulationError> {
+        let network = Network::beside(settings, &first.network, number, end)?;
+        Ok(Self { settings: settings.clone(), network, attached: true, reach: None })
+    }
+
     /// Runs a command behind the link until it ends, and then until the packets in the link have
     /// arrived. Termination signals to this process are forwarded to the command.
     ///
@@ -151,37 +164,39 @@ impl Emulation {
     /// detected before the start or reported at the end.
     pub fn run(self, job: &Job) -> Result<Report, EmulationError> {
         let clock = Clock::start();
-        let trace = self.trace(job.capture.as_ref(), clock)?;
-        let mut server = self.server(job)?;
-        let network = &self.network;
-        let resolv_conf = self.reach.as_ref().and_then(Reach::resolv_conf);
-        let environment = |end| Environment {
-            end,
-            user: network.user.as_ref(),
-            ends: &network.ends,
-            resolv_conf: resolv_conf.filter(|_| std::ptr::eq(end, &raw const network.inside)),
-        };
-        let _exact = TimerSlack::minimal()?;
+        let files = self.files(job, clock)?;
         let signals = Signals::catch(&FORWARDED_SIGNALS)?;
+        let ends = [self.network.ends.clone()];
+        self.run_with(job, files, clock, Some(&signals), &ends)
+    }
+
+    /// Makes what a run writes to, before any program starts.
+    pub(crate) fn files(&self, job: &Job, clock: Clock) -> Result<Files, EmulationError> {
+        Ok(Files { trace: self.trace(job.capture.as_ref(), clock)?, server: self.server(job)? })
+    }
+
+    /// Runs a command as [`run`](Self::run) does. Without `signals`, another thread runs the
+    /// command, and this link ends when its network says so. `all` are the addresses of all links
+    /// of the command.
+    pub(crate) fn run_with(
+        self,
+        job: &Job,
+        files: Files,
+        clock: Clock,
+        signals: Option<&Signals>,
+        all: &[Ends],
+    ) -> Result<Report, EmulationError> {
+        let Files { trace, mut server } = files;
+        let network = &self.network;
+        let _exact = TimerSlack::minimal()?;
         let schedule = job.schedule.clone();
         let mut pump = Pump::new(clock, &self.settings, network, trace, schedule);
-        let outside = job
-            .outside
-            .as_deref()
-            .map(|words| Program::background(words, &environment(&network.outside)));
-        let outside = outside.transpose()?;
-        let command = if job.command.is_empty() && self.attached {
-            self.process()?
-        } else {
-            Program::foreground(&job.command, &environment(&network.inside))
-                .map_err(EmulationError::Command)?
-        };
-        let mut programs = Programs { command, outside, outside_exit_status: None };
+        let mut programs = self.start_programs(job, all, signals.is_none())?;
         // Set after the start of programs, which would inherit it. With real-time priority, a
         // thread that never sleeps would block all others.
         let _first =
             if self.settings.spin.is_zero() { Priority::real_time() } else { Priority::highest() };
-        let (exit_status, ended) = programs.run(&mut pump, &signals, clock, server.as_mut())?;
+        let (exit_status, ended) = programs.run(&mut pump, signals, clock, server.as_mut())?;
         let Programs { outside, outside_exit_status, .. } = programs;
         // Requests end before the results are computed.
         drop(server);
@@ -207,6 +222,35 @@ impl Emulation {
             changes,
             omitted_changes,
         })
+    }
+
+    /// Starts the programs of a job. A link beside others has none.
+    fn start_programs(
+        &self,
+        job: &Job,
+        all: &[Ends],
+        is_beside: bool,
+    ) -> Result<Programs, EmulationError> {
+        let network = &self.network;
+        let resolv_conf = self.reach.as_ref().and_then(Reach::resolv_conf);
+        let environment = |end| Environment {
+            end,
+            user: network.user.as_ref(),
+            ends: all,
+            resolv_conf: resolv_conf.filter(|_| std::ptr::eq(end, &raw const network.inside)),
+        };
+        let outside = job
+            .outside
+            .as_deref()
+            .map(|words| Program::background(words, &environment(&network.outside)));
+        let outside = outside.transpose()?;
+        let command = if is_beside || job.command.is_empty() && self.attached {
+            self.process()?
+        } else {
+            Program::foreground(&job.command, &environment(&network.inside))
+                .map_err(EmulationError::Command)?
+        };
+        Ok(Programs { command, outside, outside_exit_status: None })
     }
 
     /// The server of requests, if the link has a name.
@@ -238,6 +282,12 @@ impl Emulation {
     }
 }
 
+/// The capture and the control socket of a run.
+pub(crate) struct Files {
+    trace: Option<Trace>,
+    server: Option<Server>,
+}
+
 /// The programs of a run.
 struct Programs {
     command: Program,
@@ -252,7 +302,7 @@ impl Programs {
     fn run(
         &mut self,
         pump: &mut Pump,
-        signals: &Signals,
+        signals: Option<&Signals>,
         clock: Clock,
         mut server: Option<&mut Server>,
     ) -> Result<(i32, Instant), EmulationError> {
@@ -261,7 +311,7 @@ impl Programs {
         loop {
             pump.process_ready()?;
             let to_poll = [
-                Some(signals as _),
+                signals.map(|signals| signals as _),
                 self.command.pidfd_to_poll(),
                 self.outside.as_ref().and_then(Program::pidfd_to_poll),
                 server.as_deref().map(|server| server as _),
@@ -276,7 +326,7 @@ impl Programs {
             if other_end {
                 self.take_outside_status()?;
             }
-            while let Some(caught) = signal.then(|| signals.next()).flatten() {
+            while let Some(caught) = signals.filter(|_| signal).and_then(Signals::next) {
                 if self.command.known_status().is_some() {
                     // The command has ended, so the run only waits for packets: stop waiting.
                     deadline = Instant::ZERO;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use emulator::{
-    Capture, Control, EmulationError, Job, Schedule, Settings, Target, Template, Templates,
+    Capture, Control, EmulationError, Ends, Job, Schedule, Settings, Several, Target, Template,
+    Templates,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -12,13 +13,20 @@ use sim::{Plan, Scenario};
 
 use crate::system_error;
 
-/// Both ends of a link, ready for a command.
+/// The links of a command: both ends of each.
 #[pyclass(module = "tcpsf._core")]
 pub(crate) struct Emulation {
-    prepared: Option<emulator::Emulation>,
-    schedule: Schedule,
-    ends: [Option<String>; 4],
+    prepared: Option<Several>,
+    schedules: Vec<Schedule>,
+    nat: bool,
 }
+
+/// The addresses of a link: outside, inside, and both in IPv6 if the system supports it.
+type Addresses = (String, String, Option<String>, Option<String>);
+/// A capture: its path, the vantage point, and the maximum length of a packet.
+type CaptureFile = (PathBuf, String, u32);
+/// The name of a link, and the path of its socket.
+type Name = (String, PathBuf);
 
 #[pymethods]
 impl Emulation {
@@ -41,13 +49,7 @@ impl Emulation {
         up: Option<ScenarioLink>,
         down: Option<ScenarioLink>,
     ) -> PyResult<Self> {
-        let templates =
-            Templates { up: up.map(template).transpose()?, down: down.map(template).transpose()? };
-        let invalid = |e: emulator::SettingsError| {
-            PyValueError::new_err((e.to_string(), e.hint().map(str::to_owned)))
-        };
-        let settings = Settings::from_json_with(settings_json, &templates).map_err(invalid)?;
-        let schedule = Schedule::from_json(settings_json, &templates).map_err(invalid)?;
+        let (settings, schedule) = read(settings_json, up, down)?;
         let mut emulation = match target.map(existing).transpose()? {
             Some(target) => emulator::Emulation::attached(&settings, &target),
             None => emulator::Emulation::new(&settings, own),
@@ -56,50 +58,60 @@ impl Emulation {
         if nat {
             emulation.reach_outside().map_err(|e| refusal(&e))?;
         }
-        let found = emulation.ends();
-        let (four, six) = ([found.outside, found.inside], [found.outside_v6, found.inside_v6]);
-        let ends = [Some(four[0]), Some(four[1]), six[0], six[1]]
-            .map(|end| end.map(|end| end.to_string()));
-        Ok(Self { prepared: Some(emulation), schedule, ends })
+        Ok(Self { prepared: Some(Several::new(emulation)), schedules: vec![schedule], nat })
     }
 
-    /// The addresses: outside, inside, and both in IPv6 if the system supports it.
+    /// Adds a link beside the others: a further way out of the command's network, for packets from
+    /// its own address. The arguments and the errors are those of the constructor.
+    #[pyo3(signature = (settings_json, *, up=None, down=None))]
+    fn add(
+        &mut self,
+        settings_json: &str,
+        up: Option<ScenarioLink>,
+        down: Option<ScenarioLink>,
+    ) -> PyResult<()> {
+        let (settings, schedule) = read(settings_json, up, down)?;
+        let links = self.prepared.as_mut().ok_or_else(used)?;
+        let added = links.add(&settings).map_err(|e| refusal(&e))?;
+        if self.nat {
+            added.reach_outside().map_err(|e| refusal(&e))?;
+        }
+        self.schedules.push(schedule);
+        Ok(())
+    }
+
+    /// The addresses of each link.
     #[getter]
-    fn ends(&self) -> (Option<String>, Option<String>, Option<String>, Option<String>) {
-        let [a, b, c, d] = self.ends.clone();
-        (a, b, c, d)
+    fn ends(&self) -> PyResult<Vec<Addresses>> {
+        let links = self.prepared.as_ref().ok_or_else(used)?;
+        Ok(links.links().map(|link| addresses(link.ends())).collect())
     }
 
-    /// Runs a command behind the link without holding the interpreter's lock, and returns the
-    /// report as JSON. Termination signals to this process are forwarded to the command. A second
-    /// call is an error. `control` is the name of the link and the path of a socket for requests.
-    #[pyo3(signature = (command, *, outside, capture, control=None))]
+    /// Runs a command behind the links without holding the interpreter's lock, and returns a report
+    /// for each link as JSON. Termination signals to this process are forwarded to the command. A
+    /// second call is an error. `captures` and `names` have one entry for each link, which may be
+    /// `None`. A name is given with the path of a socket for requests.
+    #[pyo3(signature = (command, *, outside, captures, names))]
     fn run(
         &mut self,
         py: Python<'_>,
         command: Vec<String>,
         outside: Option<Vec<String>>,
-        capture: Option<(PathBuf, String, u32)>,
-        control: Option<(String, PathBuf)>,
-    ) -> PyResult<String> {
-        let Some(emulation) = self.prepared.take() else {
-            return Err(PyRuntimeError::new_err("the link has been used"));
-        };
-        let capture = capture
-            .map(|(path, vantage_point, snap_len)| {
-                let vantage_point = vantage_point.parse().map_err(|()| {
-                    PyValueError::new_err((
-                        format!("no vantage point `{vantage_point}`"),
-                        None::<String>,
-                    ))
-                })?;
-                Ok::<_, PyErr>(Capture { path, vantage_point, snap_len })
-            })
-            .transpose()?;
-        let control = control.map(|(name, path)| Control { name, path });
-        let schedule = std::mem::take(&mut self.schedule);
-        let job = Job { command, outside, capture, schedule, control };
-        py.detach(|| emulation.run(&job)).map(|report| report.to_json()).map_err(|e| refusal(&e))
+        captures: Vec<Option<CaptureFile>>,
+        names: Vec<Option<Name>>,
+    ) -> PyResult<Vec<String>> {
+        let links = self.prepared.take().ok_or_else(used)?;
+        let schedules = std::mem::take(&mut self.schedules);
+        let mut jobs = Vec::new();
+        for ((schedule, capture), name) in schedules.into_iter().zip(captures).zip(names) {
+            let capture = capture.map(read_capture).transpose()?;
+            let control = name.map(|(name, path)| Control { name, path });
+            jobs.push(Job { capture, schedule, control, ..Job::default() });
+        }
+        let Some((first, others)) = jobs.split_first() else { return Ok(Vec::new()) };
+        let job = Job { command, outside, ..first.clone() };
+        let reports = py.detach(|| links.run(&job, others)).map_err(|e| refusal(&e))?;
+        Ok(reports.iter().map(emulator::Report::to_json).collect())
     }
 }
 
@@ -115,6 +127,39 @@ pub(crate) fn exclusive_link_options() -> [Vec<&'static str>; 4] {
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 converts to an owned map")]
 pub(crate) fn mean_link_rate(options: BTreeMap<String, String>) -> Option<u64> {
     emulator::settings::mean_rate(&options).map(units::Rate::bits_per_sec)
+}
+
+fn used() -> PyErr {
+    PyRuntimeError::new_err("the link has been used")
+}
+
+/// Reads the settings of a link, and their changes over time.
+fn read(
+    settings_json: &str,
+    up: Option<ScenarioLink>,
+    down: Option<ScenarioLink>,
+) -> PyResult<(Settings, Schedule)> {
+    let templates =
+        Templates { up: up.map(template).transpose()?, down: down.map(template).transpose()? };
+    let invalid = |e: emulator::SettingsError| {
+        PyValueError::new_err((e.to_string(), e.hint().map(str::to_owned)))
+    };
+    let settings = Settings::from_json_with(settings_json, &templates).map_err(invalid)?;
+    let schedule = Schedule::from_json(settings_json, &templates).map_err(invalid)?;
+    Ok((settings, schedule))
+}
+
+fn addresses(ends: &Ends) -> Addresses {
+    let six = [ends.outside_v6, ends.inside_v6].map(|end| end.map(|end| end.to_string()));
+    let [outside_v6, inside_v6] = six;
+    (ends.outside.to_string(), ends.inside.to_string(), outside_v6, inside_v6)
+}
+
+fn read_capture((path, vantage_point, snap_len): CaptureFile) -> PyResult<Capture> {
+    let vantage_point = vantage_point.parse().map_err(|()| {
+        PyValueError::new_err((format!("no vantage point `{vantage_point}`"), None::<String>))
+    })?;
+    Ok(Capture { path, vantage_point, snap_len })
 }
 
 /// A scenario as JSON, the name of one of its links, an option and its value.

@@ -132,6 +132,11 @@ impl Interface {
         Ok(Self { name, index, socket })
     }
 
+    /// The netlink socket of its namespace.
+    pub(crate) fn socket(&self) -> &OwnedFd {
+        &self.socket
+    }
+
     /// Converts the interface to its netlink socket.
     pub fn into_fd(self) -> OwnedFd {
         self.socket
@@ -285,21 +290,10 @@ impl Interface {
     pub fn add_route(&self, destination: Prefix) -> Result<(), Error> {
         let result = || {
             let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-            let scope = libc::RT_SCOPE_LINK;
-            let fixed = [
-                family(destination.address),
-                destination.len,
-                0,
-                0,
-                libc::RT_TABLE_MAIN,
-                libc::RTPROT_STATIC,
-                scope,
-                libc::RTN_UNICAST,
-                0,
-                0,
-                0,
-                0,
-            ];
+            let (table, protocol) = (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC);
+            let (scope, kind) = (libc::RT_SCOPE_LINK, libc::RTN_UNICAST);
+            let (family, len) = (family(destination.address), destination.len);
+            let fixed = [family, len, 0, 0, table, protocol, scope, kind, 0, 0, 0, 0];
             let mut request = Request::new(libc::RTM_NEWROUTE, flags, &fixed);
             if !destination.is_empty() {
                 request.attribute(libc::RTA_DST, &octets(destination.address));
@@ -393,12 +387,12 @@ impl Interface {
 const IFA_FLAGS: u16 = 8;
 const IFLA_OPERSTATE: u16 = 16;
 
-fn family(address: IpAddr) -> u8 {
+pub(crate) fn family(address: IpAddr) -> u8 {
     let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     u8::try_from(family).unwrap_or_default()
 }
 
-fn octets(address: IpAddr) -> Vec<u8> {
+pub(crate) fn octets(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(address) => address.octets().to_vec(),
         IpAddr::V6(address) => address.octets().to_vec(),

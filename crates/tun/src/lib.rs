@@ -26,6 +26,7 @@ mod netlink;
 mod nftables;
 mod plan;
 mod signals;
+mod source_route;
 mod spawn;
 mod sys;
 mod ticks;

@@ -6,8 +6,9 @@ import contextlib
 import json as json_format
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import click
 
@@ -16,6 +17,7 @@ from tcpsf.cli import verbosity
 from tcpsf.cli.file_checks import put, staged_file, staged_page
 from tcpsf.cli.line_options import LINE_OPTIONS, SETTABLE
 from tcpsf.cli.output import print_message
+from tcpsf.cli.path_options import further_links
 from tcpsf.cli.reach_options import existing_namespace
 from tcpsf.emulation.changes import read_changes
 from tcpsf.emulation.link_requests import socket_path
@@ -33,17 +35,101 @@ WHOLE = 65_535
 """Bytes; the maximum length of a packet."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Link:
+    """The options of one link."""
+
+    settings: dict[str, Any]
+    """The settings as the file of ``--json`` has them."""
+    given: dict[str, dict[str, str]]
+    """The options of each direction as given."""
+    name: str | None
+    pcap: Path | None
+    pcap_at: Literal["inside", "outside", "both"]
+    pcap_bytes: int
+    force: bool
+    json: Path | None
+    report: Path | None
+
+    @property
+    def directions(self) -> dict[str, dict[str, str]]:
+        """The options of each direction."""
+        return {way: self.settings[way] for way in ("both", "up", "down")}
+
+    @property
+    def control(self) -> tuple[str, str] | None:
+        """The name and the socket for requests."""
+        return None if self.name is None else (self.name, str(socket_path(self.name)))
+
+    def for_emulator(self) -> tuple[str, dict[str, tuple[str, str, str, str] | None]]:
+        """Return the settings as JSON, and the link of a scenario for each direction."""
+        text = json_format.dumps({**self.settings, **_options(self.directions)})
+        return text, {
+            "up": _template("up", self.directions),
+            "down": _template("down", self.directions),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Files:
+    """The files of a link while they are written."""
+
+    statistics: Path | None
+    page: Path | None
+    capture: tuple[str, str, int] | None
+
+
 def command(
     *,
     command: Sequence[str],
-    mtu: int,
-    seed: int,
-    spin: str | None,
-    offload: bool,
     outside: str | None,
     nat: bool,
     netns: str | None,
     pid: int | None,
+    beside: Sequence[str],
+    **options: Any,
+) -> None:
+    """Make the links, run the command, print statistics and exit with the command's status."""
+    target = existing_namespace(command, netns, pid)
+    links = [_read(**options), *(_read(**further) for further in further_links(beside))]
+    _check_distinct(links)
+    controls = [link.control for link in links]
+    other_end = None if outside is None else _words(outside)
+    with contextlib.ExitStack() as stack:
+        files = [_files(stack, link) for link in links]
+        with _plain_errors():
+            text, templates = links[0].for_emulator()
+            emulation = _core.Emulation(
+                text, own=other_end is not None, nat=nat, target=target, **templates
+            )
+            for link in links[1:]:
+                text, templates = link.for_emulator()
+                emulation.add(text, **templates)
+            for link, ends in zip(links, emulation.ends, strict=True):
+                name = output.title(link.name, len(links))
+                print_message(name + output.ends(ends))
+                if (queues := queue_text(link.directions, link.given)) is not None:
+                    print_message(name + queues)
+            captures = [each.capture for each in files]
+            found = _run(emulation, list(command), other_end, captures, controls)
+        for link, each, results in zip(links, files, found, strict=True):
+            _write(link, each, results, command)
+    for number, (link, each, results) in enumerate(zip(links, files, found, strict=True)):
+        title = output.title(link.name, len(links))
+        if each.statistics is not None:
+            for warning in output.warnings(results):
+                print_message(title + warning)
+        else:
+            print_message(("\n" if number else "") + title + output.as_text(results))
+    raise click.exceptions.Exit(found[0]["exit_status"])
+
+
+def _read(
+    *,
+    mtu: int,
+    seed: int,
+    spin: str | None,
+    offload: bool,
     pcap: Path | None,
     pcap_at: Literal["inside", "outside", "both"] | None,
     pcap_bytes: int | None,
@@ -56,9 +142,8 @@ def command(
     at: Sequence[str],
     every: Sequence[str],
     **line: str | None,
-) -> None:
-    """Make the link, run the command, print statistics and exit with the command's status."""
-    target = existing_namespace(command, netns, pid)
+) -> _Link:
+    """Return the options of a link, checked as far as the emulator does not."""
     _check_files(
         pcap, json, report, (("--pcap-at", pcap_at), ("--pcap-bytes", pcap_bytes)), force=force
     )
@@ -66,58 +151,70 @@ def command(
     directions, changes = complete(given, preset=preset, rtt=rtt, mtu=mtu)
     changes += read_changes(at, every, SETTABLE)
     common: dict[str, Any] = {"mtu": mtu, "seed": seed, "spin": spin, "offload": offload}
-    settings = {**directions, **common, **({"changes": changes} if changes else {})}
-    control = None if name is None else (name, str(socket_path(name)))
-    other_end = None if outside is None else _words(outside)
-    with contextlib.ExitStack() as stack:
-        statistics = stack.enter_context(staged_file("--json", json, replace=force))
-        page = stack.enter_context(staged_page(report, replace=force))
-        capture = None
-        if pcap is not None:
-            staging = stack.enter_context(staged(pcap, replace=force))
-            stack.enter_context(plain_write_errors(pcap))
-            capture = (str(staging), pcap_at or "inside", pcap_bytes or WHOLE)
-        with _plain_errors():
-            emulation = _core.Emulation(
-                json_format.dumps({**settings, **_options(directions)}),
-                own=other_end is not None,
-                nat=nat,
-                target=target,
-                up=_template("up", directions),
-                down=_template("down", directions),
-            )
-            print_message(output.ends(emulation.ends))
-            if (queues := queue_text(directions, given)) is not None:
-                print_message(queues)
-            found = _run(emulation, list(command), other_end, capture, control)
-        put(statistics, json, lambda: json_format.dumps(output.as_dict(found, settings)) + "\n")
-        put(page, report, lambda: link_page(found, settings, command=command))
-    _conclude(found, briefly=statistics is not None)
+    return _Link(
+        settings={**directions, **common, **({"changes": changes} if changes else {})},
+        given=given,
+        name=name,
+        pcap=pcap,
+        pcap_at=pcap_at or "inside",
+        pcap_bytes=pcap_bytes or WHOLE,
+        force=force,
+        json=json,
+        report=report,
+    )
 
 
-def _conclude(found: dict[str, Any], *, briefly: bool) -> NoReturn:
-    """Print the statistics, or only warnings, and exit with the command's status."""
-    for message in output.warnings(found) if briefly else [output.as_text(found)]:
-        print_message(message)
-    raise click.exceptions.Exit(found["exit_status"])
+def _check_distinct(links: Sequence[_Link]) -> None:
+    """Refuse a name or a file that two links have."""
+    for option in ("name", "pcap", "json", "report"):
+        values = [getattr(link, option) for link in links]
+        for value in values:
+            if value is not None and values.count(value) > 1:
+                raise TcpsfError(
+                    f"cannot make the links: two of them have `--{option} {value}`",
+                    hint="give each link another one",
+                )
+
+
+def _files(stack: contextlib.ExitStack, link: _Link) -> _Files:
+    """Return the files to write to. They get their names at the end of the block."""
+    statistics = stack.enter_context(staged_file("--json", link.json, replace=link.force))
+    page = stack.enter_context(staged_page(link.report, replace=link.force))
+    capture = None
+    if link.pcap is not None:
+        staging = stack.enter_context(staged(link.pcap, replace=link.force))
+        stack.enter_context(plain_write_errors(link.pcap))
+        capture = (str(staging), link.pcap_at, link.pcap_bytes)
+    return _Files(statistics=statistics, page=page, capture=capture)
+
+
+def _write(link: _Link, files: _Files, found: dict[str, Any], command: Sequence[str]) -> None:
+    """Write the statistics and the page of a link."""
+    put(
+        files.statistics,
+        link.json,
+        lambda: json_format.dumps(output.as_dict(found, link.settings)) + "\n",
+    )
+    put(files.page, link.report, lambda: link_page(found, link.settings, command=command))
 
 
 def _run(
     emulation: _core.Emulation,
     command: list[str],
     outside: list[str] | None,
-    capture: tuple[str, str, int] | None,
-    control: tuple[str, str] | None,
-) -> dict[str, Any]:
-    """Run the command, and return the statistics."""
+    captures: Sequence[tuple[str, str, int] | None],
+    names: Sequence[tuple[str, str] | None],
+) -> list[dict[str, Any]]:
+    """Run the command, and return the statistics of each link."""
     verbosity.detail("command starts: %s", shlex.join(command))
-    found: dict[str, Any] = json_format.loads(
-        emulation.run(command, outside=outside, capture=capture, control=control)
-    )
+    found: list[dict[str, Any]] = [
+        json_format.loads(text)
+        for text in emulation.run(command, outside=outside, captures=captures, names=names)
+    ]
     verbosity.detail(
         "command ended with exit status %d after %.3f s",
-        found["exit_status"],
-        found["duration_s"],
+        found[0]["exit_status"],
+        found[0]["duration_s"],
     )
     return found
 

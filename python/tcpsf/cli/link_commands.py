@@ -7,12 +7,9 @@ from typing import Any
 import click
 
 from tcpsf.cli.line_options import line_options, settable_options
-from tcpsf.cli.options import FOLDER, SEED, InOrder, as_json, force, page, pcap
-from tcpsf.cli.quantities import AsText, Bytes, OneOf, Seconds
+from tcpsf.cli.options import InOrder, as_json
+from tcpsf.cli.path_options import beside_option, file_options, path_options
 from tcpsf.cli.reach_options import reach_options
-from tcpsf.emulation.presets import PRESETS
-
-TIME = AsText(Seconds())
 
 
 class _RunByDefault(InOrder):
@@ -61,89 +58,23 @@ def _requests(context: click.Context, _argument: click.Parameter, word: str) -> 
 @click.argument("command", nargs=-1, metavar="-- COMMAND...", shell_complete=_requests)
 @line_options
 @reach_options
-@click.option(
-    "--mtu",
-    type=Bytes(least=1280, most=65_535),
-    metavar="SIZE",
-    default=1500,
-    show_default=True,
-    help="Maximum packet size, from 1280 to 65535 bytes.",
-)
-@click.option(
-    "--preset",
-    type=OneOf(tuple(PRESETS)),
-    metavar="KIND",
-    help=f"Begin with a link like this kind of access: {', '.join(PRESETS)}. Other options replace its "
-    "values.",
-)
-@click.option(
-    "--rtt",
-    type=TIME,
-    metavar="TIME",
-    help="Round-trip time: each direction has half of it as its delay.",
-)
-@click.option(
-    "--at",
-    metavar="CHANGE",
-    multiple=True,
-    help="Change an option of the link at a time, e.g. 10s:loss=100% or 10s:up-rate=1mbit, or only for a "
-    "time, e.g. 10s:2s:loss=100%. May be given several times.",
-)
-@click.option(
-    "--every",
-    metavar="CHANGE",
-    multiple=True,
-    help="Change an option of the link in each period for a time, e.g. 60s:2s:loss=100%. May be given "
-    "several times.",
-)
-@click.option(
-    "--name",
-    metavar="NAME",
-    help="Name of the link, with which `set`, `show` and `stats` reach it while it runs.",
-)
-@click.option("--seed", type=SEED, metavar="N", default=1, show_default=True, help="Random seed.")
-@click.option(
-    "--spin",
-    type=TIME,
-    metavar="TIME",
-    help="Busy-wait this long before each deadline, e.g. 200us. More precise, and uses up to one "
-    "core.",
-)
-@click.option(
-    "--offload/--no-offload",
-    default=True,
-    show_default=True,
-    help="Exchange TCP segments with the kernel in groups of up to 64 kB. On the link they are "
-    "single packets in both cases.",
-)
+@path_options
 @click.option(
     "--outside",
     metavar="COMMAND",
     help="Run this command, e.g. a server, at the other end while COMMAND runs. Without root, it "
     "is the only thing that COMMAND can reach.",
 )
-@pcap(
-    "Write packets to this file, as pcapng for Wireshark, with comments.",
-    places=("inside", "outside"),
-    place="END",
-    where="Capture inside (at COMMAND's end), outside, or at both ends.  [default: inside]",
-    default_bytes="all",
-)
-@click.option(
-    "--json",
-    type=FOLDER,
-    metavar="FILE",
-    help="Write the statistics to this file as one line of JSON.",
-)
-@page("Write a page with the statistics to this file.")
-@force("--pcap, --json and --report")
+@beside_option
+@file_options
 def link(**arguments: Any) -> None:
     """Run a command behind an emulated link, in real time.
 
     COMMAND runs in its own network namespace, and the link is the only connection to the outside.
     COMMAND reaches servers on this machine at the address in the environment variable
     TCPSF_LINK_OUTSIDE, which is 100.64.0.1 if that address is free. With --nat it also reaches
-    other hosts. Links can be nested.
+    other hosts. Links can be nested. With --beside, COMMAND has several links, each with an address of
+    its own.
 
     With --netns or --pid, the link is the way out of an existing network namespace, such as that of
     a container. COMMAND may then be omitted.

@@ -21,6 +21,15 @@ def ends(addresses: tuple[str, str, str | None, str | None]) -> str:
     return f"Outside: {outside}{six_outside}. Inside: {inside}{six_inside}."
 
 
+def title(name: str | None, links: int) -> str:
+    """Text in front of the messages of a link, if there are several: its name, if it has one.
+
+    >>> title("lte", 2), title("lte", 1), title(None, 2)
+    ('lte: ', '', '')
+    """
+    return f"{name}: " if links > 1 and name is not None else ""
+
+
 def as_dict(found: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return plain data for JSON, as ``report/schema/link.json`` describes it."""
     return {"schema": SCHEMA, "version": __version__, **found, "settings": settings}
