@@ -214,7 +214,7 @@ def main() -> int:
 def compared(
     sender: Sender, network: Network, seed: int
 ) -> Iterator[tuple[str, list[dict[str, Any]], int, int]]:
-    """Yield each position with its retransmissions, the number of those without a trace, and copies."""
+    """Yield positions with retransmissions, the number of those without a trace, and copies."""
     with TemporaryDirectory() as name:
         both, middle = Path(name) / "both", Path(name) / "middle"
         pcap = Pcap(path=both, place="both")

@@ -167,6 +167,8 @@ def _matrices(counts: pl.DataFrame, rows: Any, classes: Any) -> tuple[Any, Numbe
     cells = rows * len(used) + columns
     lost, sent = (
         np.bincount(cells, weights=counts[name].to_numpy(), minlength=shape[0] * shape[1])
+        .astype(np.float64, copy=False)
+        .reshape(shape)
         for name in ("lost", "packets")
     )
-    return used, lost.reshape(shape), sent.reshape(shape)
+    return used, lost, sent
