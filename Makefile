@@ -25,8 +25,8 @@ ANY := $(or $(wildcard $(DEV) $(WHEEL)),$(PLAIN))
 # Which Python PyO3 looks at when clippy checks the binding: the one that the virtual environment is made from.
 lint-clippy: export PYO3_PYTHON ?= $(shell command -v $(PYTHON) 2>/dev/null)
 
-.PHONY: help demo test test-rust test-python test-browser test-wireshark compare lint lint-fmt lint-clippy lint-ruff lint-mypy \
-	lint-imports fmt docs site dist release-check install dev wheel verify verify-random bench clean tools
+.PHONY: help demo test test-rust test-python test-web test-browser test-wireshark compare lint lint-fmt lint-clippy lint-ruff lint-mypy \
+	lint-imports fmt docs site dist release-check install dev web wheel verify verify-random bench clean tools
 .DEFAULT_GOAL := help
 # cargo and pytest use all cores by themselves, and two installations at once would break the environment.
 .NOTPARALLEL:
@@ -48,9 +48,16 @@ test-python: $(DEV)
 	@echo "== Python tests"
 	@$(BIN)/python -m pytest
 
-test-browser: $(DEV) ## report pages and charts in Chromium
+# Where there is no toolchain for WebAssembly, `.ci/web` says so and nothing runs; `.ci/run` lists it.
+test-web: tools ## the WebAssembly module: 1000 random scenarios have the rows of the native simulator
+	@echo "== WebAssembly module"
+	@module=$$(.ci/web) || exit $$(( $$? == 3 ? 0 : 1 )); \
+		TCPSF_MODULE=$$PWD/$$module $(CARGO) test --locked --package web --features engine --test module -- --quiet
+
+test-browser: $(DEV) ## report pages and charts in Chromium, and the playground where it can be built
 	@echo "== pages in Chromium"
 	@.ci/debian chromium:chromium
+	@$(MAKE) --no-print-directory web
 	@$(BIN)/python -m pytest -m browser
 
 test-wireshark: $(DEV) ## captures of simulated runs, read by Wireshark's tshark
@@ -98,8 +105,16 @@ docs: $(DEV) ## write the classes of a scenario, the pages and figures under doc
 	@mv out/commands.md docs/reference/commands.md
 	@$(BIN)/python -m tcpsf.pages.man python/tcpsf.data/data/share
 	@$(BIN)/python -m tcpsf.pages.lessons docs/lessons/img
+	@$(CARGO) run --locked --quiet --package web --example types > out/tcpsf.d.ts
+	@mv out/tcpsf.d.ts crates/web/page/tcpsf.d.ts
 	@$(BIN)/python -m tcpsf.report.ladder docs/concepts/img
 	@$(BIN)/python -m tcpsf.pages.plate docs/concepts/img
+
+web: $(DEV) ## the playground, one HTML page with the simulator as WebAssembly, in out/web/ and in the package
+	@module=$$(.ci/web); status=$$?; if [ $$status = 3 ]; then exit 0; elif [ $$status != 0 ]; then exit 1; fi; \
+		$(BIN)/python -m tcpsf.pages.playground $$module out/web/index.html && \
+		cp out/web/index.html python/tcpsf/explore/playground.html && \
+		echo "out/web/index.html: $$(gzip -9c out/web/index.html | wc -c) bytes in gzip"
 
 install: $(PLAIN) ## the package and its command, in .venv/
 

@@ -16,6 +16,7 @@
 //! | `network`, `timers` | the next events: packets on links, and timers |
 //! | `lookahead` | receivers that act ahead of time, without events |
 //! | `recorder`, [`tables`], [`pcap`] | results: rows, their columns, and captures |
+//! | [`watched`] | one flow step by step: its packets, and its sender after every event |
 //!
 //! Floating point appears in this crate (sizes, arrivals, results) and nowhere below it. Only the
 //! basic operations, which IEEE 754 defines to the last bit, and `libm`'s portable functions are
@@ -37,6 +38,7 @@ mod sizes;
 mod streams;
 pub mod tables;
 mod timers;
+pub mod watched;
 mod workload;
 
 pub use custom::{CustomModels, PacketName, PacketNames};

@@ -227,8 +227,13 @@ impl<W: Write> Capture<W> {
     /// # Errors
     /// If the file cannot be written.
     pub fn drain(&mut self, simulation: &mut Simulation) -> io::Result<()> {
-        for entry in simulation.take_trace() {
-            self.add(&entry);
+        self.add_all(&simulation.take_trace())
+    }
+
+    /// Adds events in order, and writes the frames whose outcome is known.
+    pub(crate) fn add_all(&mut self, entries: &[Entry]) -> io::Result<()> {
+        for entry in entries {
+            self.add(entry);
             self.write_decided()?;
         }
         Ok(())

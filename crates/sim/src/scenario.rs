@@ -133,6 +133,16 @@ impl Scenario {
         Ok(scenario)
     }
 
+    /// The scenario of a JSON value, which has each key once. [`crate::Simulation::new`] checks its
+    /// values.
+    ///
+    /// # Errors
+    /// If a key is unknown, missing or of the wrong type.
+    pub fn from_value(value: serde_json::Value) -> Result<Self, ScenarioError> {
+        serde_path_to_error::deserialize(value)
+            .map_err(|e| ScenarioError::from_serde(&e.path().to_string(), e.inner()))
+    }
+
     /// Serializes the scenario for its provenance, on one line with keys in a fixed order: equal
     /// scenarios give equal texts. Settings that come from a profile are not written.
     ///

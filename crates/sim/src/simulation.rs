@@ -11,7 +11,7 @@ use link::Outcome;
 use units::{Duration, Instant};
 
 use crate::custom::CustomModels;
-use crate::flows::{FlowTable, Name, prefetch};
+use crate::flows::{Flow, FlowTable, Name, prefetch};
 use crate::lookahead::LookAhead;
 use crate::network::{End, Packet};
 use crate::plan::Plan;
@@ -175,6 +175,11 @@ impl Simulation {
     /// Disables look-ahead: from now on every packet is an event when it arrives.
     pub(crate) fn stop_looking_ahead(&mut self) {
         self.context.lookahead.stop(self.flows.iter_mut());
+    }
+
+    /// The active flow with this number.
+    pub(crate) fn flow(&self, serial: u64) -> Option<&Flow> {
+        self.flows.iter().find(|flow| flow.serial == serial)
     }
 
     /// The plan of the run.

@@ -67,7 +67,8 @@ pub(crate) use timers::Timers;
 ///   [`icmp_error`](Self::icmp_error), [`last_received`](Self::last_received).
 /// - state of the sender: [`cwnd`](Self::cwnd), [`ssthresh`](Self::ssthresh),
 ///   [`flight`](Self::flight), [`rto`](Self::rto), [`srtt`](Self::srtt), [`path`](Self::path),
-///   [`statistics`](Self::statistics), [`send_state`](Self::send_state).
+///   [`statistics`](Self::statistics), [`send_state`](Self::send_state),
+///   [`snapshot`](Self::snapshot).
 /// - settings: [`offset_timestamps`](Self::offset_timestamps),
 ///   [`set_timeouts`](Self::set_timeouts).
 #[derive(Debug)]

@@ -57,5 +57,8 @@ pub use connection::{Connection, IcmpError};
 pub use event::{Accepted, CallError, CloseReason, Event, LossEvent, Repair};
 pub use profile::{Profile, UnknownProfile};
 pub use receive::ReceiveInfo;
-pub use send::{CongestionState, SendState, SendStatistics, TcpInfo, WriteFlags};
+pub use send::{
+    CongestionState, QueuedSegment, RackSnapshot, SendSnapshot, SendState, SendStatistics, TcpInfo,
+    TimerName, WriteFlags,
+};
 pub use state::State;

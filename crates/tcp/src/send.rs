@@ -23,6 +23,7 @@ mod policies;
 mod repair;
 mod reports;
 mod shortcuts;
+mod snapshot;
 mod special;
 mod state;
 mod tail;
@@ -36,6 +37,7 @@ pub use packets::{CongestionState, TcpInfo, WriteFlags};
 use policies::Policies;
 pub(crate) use repair::Expiry;
 use repair::RepairState;
+pub use snapshot::{QueuedSegment, RackSnapshot, SendSnapshot, TimerName};
 use special::Special;
 pub use state::{SendState, SendStatistics};
 

@@ -30,7 +30,15 @@ from tcpsf.cli.options import (
 )
 from tcpsf.cli.quantities import AsText, Bytes, Count, OneOf, Seconds
 from tcpsf.cli.reproduce_commands import reproduce
-from tcpsf.cli.scenario_commands import check, compare, examples, explain, init, sim
+from tcpsf.cli.scenario_commands import (
+    check,
+    compare,
+    examples,
+    explain,
+    explore,
+    init,
+    sim,
+)
 from tcpsf.cli.sweep_commands import sweep
 
 TIME = AsText(Seconds())
@@ -82,7 +90,7 @@ def app() -> None:
     """
 
 
-for command in (sim, compare, sweep, check, explain, examples, init):
+for command in (sim, compare, sweep, explore, check, explain, examples, init):
     app.add_command(command)
 
 

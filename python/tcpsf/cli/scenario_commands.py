@@ -122,6 +122,37 @@ def explain(key: str) -> None:
 
 
 @click.command(cls=Command)
+@click.argument("file", type=FOLDER, metavar="FILE.toml")
+@seed
+@settings
+@click.option(
+    "--port",
+    type=Count(most=65_535),
+    metavar="N",
+    default=0,
+    show_default="a free port",
+    help="TCP port on the loopback address.",
+)
+@click.option(
+    "--browser/--no-browser",
+    "open_browser",
+    default=True,
+    show_default=True,
+    help="Open the page in the browser of this machine's display, if there is one.",
+)
+def explore(**arguments: Any) -> None:
+    """Open a scenario in the playground, a page that simulates in the browser.
+
+    The page shows the packets of one flow, of which packets can be dropped and delayed, and many
+    flows at a bottleneck. It is served on the loopback address until Ctrl-C, and loads nothing from
+    other hosts. With - as FILE.toml the scenario is read from standard input.
+    """
+    from tcpsf.cli.explore import command
+
+    command(**arguments)
+
+
+@click.command(cls=Command)
 @click.argument("name", required=False, metavar="[NAME]")
 def examples(name: str | None) -> None:
     """List the example scenarios, or print one of them."""

@@ -91,6 +91,16 @@ impl Rack {
         }
     }
 
+    /// `RACK.xmit_ts` and `RACK.end_seq`: the delivered transmission that was sent last.
+    pub fn newest(&self) -> Transmission {
+        self.newest
+    }
+
+    /// `RACK.rtt`: zero before the first delivery.
+    pub fn rtt(&self) -> Duration {
+        self.rtt
+    }
+
     /// RFC 8985 §6.2, step 4: the reordering window.
     pub fn reordering_window(&self, facts: &RackFacts<'_>) -> Duration {
         if facts.reordering.seen() == 0

@@ -64,6 +64,7 @@ const _: () = {
 };
 
 /// The number of cache lines that a range of bytes touches.
+#[cfg(target_pointer_width = "64")]
 const fn lines(bytes: &Range<usize>) -> usize {
     bytes.end.div_ceil(LINE) - bytes.start / LINE
 }

@@ -39,7 +39,7 @@ pub(crate) use ack::AckArrival;
 pub use info::{CongestionState, TcpInfo};
 pub(super) use output::{Force, Next};
 pub(super) use timeout::PacketExpiry;
-use timer::TimerKind;
+pub(in crate::send) use timer::TimerKind;
 pub use writes::WriteFlags;
 use writes::Writes;
 
@@ -271,12 +271,16 @@ impl PacketSender {
     }
 
     fn rack_facts(&self, half: &Half<'_>) -> RackFacts<'_> {
+        self.rack_facts_at(half.board, half.now)
+    }
+
+    fn rack_facts_at(&self, board: &Scoreboard, now: Instant) -> RackFacts<'_> {
         RackFacts {
-            now: half.now,
+            now,
             in_recovery: self.state >= CongestionState::Recovery,
-            sacked: half.board.sacked_segments(),
+            sacked: board.sacked_segments(),
             reordering: &self.reordering,
-            min_rtt: self.rtt.min_rtt(half.now),
+            min_rtt: self.rtt.min_rtt(now),
             srtt: self.rtt.srtt(),
         }
     }

@@ -4,6 +4,7 @@ use policy::loss::Scoreboard;
 use units::{Duration, Instant};
 
 use super::PacketSender;
+use crate::send::snapshot::RackSnapshot;
 
 /// State of congestion control: `TCP_CA_*` of Linux, in its order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,6 +72,23 @@ pub struct TcpInfo {
 }
 
 impl PacketSender {
+    /// State of congestion control.
+    pub(in crate::send) fn congestion_state(&self) -> CongestionState {
+        self.state
+    }
+
+    /// State of RACK at `now`.
+    pub(in crate::send) fn rack_snapshot(&self, board: &Scoreboard, now: Instant) -> RackSnapshot {
+        let newest = self.rack.newest();
+        let facts = self.rack_facts_at(board, now);
+        RackSnapshot {
+            xmit_at: newest.sent_at,
+            seq: newest.seq,
+            rtt: self.rack.rtt(),
+            reordering_window: self.rack.reordering_window(&facts),
+        }
+    }
+
     pub(in crate::send) fn info(&self, board: &Scoreboard, smss: u32, now: Instant) -> TcpInfo {
         TcpInfo {
             ca_state: self.state,

@@ -36,7 +36,7 @@ impl Timer {
 
     /// Reason for which the timer runs. It is kept until the timer is set again or stopped, because
     /// a retransmission timeout after a probe counts from the transmission.
-    pub(super) fn kind(&self) -> Option<TimerKind> {
+    pub(in crate::send) fn kind(&self) -> Option<TimerKind> {
         self.kind
     }
 

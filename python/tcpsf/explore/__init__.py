@@ -1,0 +1,1 @@
+"""The playground of `tcpsf explore`: a page that simulates in the browser."""
