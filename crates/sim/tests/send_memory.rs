@@ -1,5 +1,7 @@
 //! Replies that exceed the memory of a sender of Linux.
 
+#![expect(clippy::unwrap_used, reason = "a test that can't be set up must stop")]
+
 use sim::{Scenario, Simulation, Status};
 
 /// Simulates a reply of 40 segments, the last one 100 bytes shorter, with an RTT of 20 ms. `drops`
