@@ -1,7 +1,5 @@
 //! A watched flow is the flow of any run of its scenario.
 
-#![expect(clippy::unwrap_used, reason = "a test that can't be set up must stop")]
-
 mod common;
 
 use common::{FIXED, Run, VARIABLE, greedy, network, web};

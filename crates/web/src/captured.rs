@@ -377,7 +377,7 @@ impl Sequence {
         if is_data {
             let mut seq = packet.seq;
             if has(Flags::SYN) {
-                seq = seq + 1;
+                seq += 1;
             }
             let first = self.position(seq);
             if packet.payload_len > 0 {

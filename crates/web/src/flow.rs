@@ -54,6 +54,7 @@ pub struct FlowAnswer {
 
 /// A packet. Sequence numbers are relative to the initial one of the end that counts them.
 #[derive(Debug, Serialize, JsonSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about a packet")]
 pub struct PacketAnswer {
     /// Number in the flow, from 0; both directions count together.
     pub number: u32,

@@ -1,5 +1,6 @@
 //! Requests of a page, and their answers.
 
+#![expect(clippy::float_cmp, reason = "whole numbers")]
 #![expect(clippy::unwrap_used, reason = "a test that can't be set up must stop")]
 
 use serde_json::{Value, json};
