@@ -26,7 +26,7 @@ ANY := $(or $(wildcard $(DEV) $(WHEEL)),$(PLAIN))
 lint-clippy: export PYO3_PYTHON ?= $(shell command -v $(PYTHON) 2>/dev/null)
 
 .PHONY: help demo test test-rust test-python test-web test-browser test-wireshark compare lint lint-fmt lint-clippy lint-ruff lint-mypy \
-	lint-imports fmt docs site dist release-check install dev web wheel verify verify-random bench clean tools
+	lint-imports fmt docs docs-quick site dist release-check install dev web wheel verify verify-random bench clean tools
 .DEFAULT_GOAL := help
 # cargo and pytest use all cores by themselves, and two installations at once would break the environment.
 .NOTPARALLEL:
@@ -90,7 +90,12 @@ fmt: $(DEV) ## format everything
 	@$(BIN)/ruff check --fix --quiet .
 	@$(BIN)/ruff format .
 
-docs: $(DEV) ## write the classes of a scenario, the pages and figures under docs/, and the man pages, again
+docs: docs-quick ## write the classes of a scenario, the pages and figures under docs/, and the man pages, again
+	@$(BIN)/python -m tcpsf.pages.coverage > out/coverage.md
+	@mv out/coverage.md docs/reference/coverage.md
+
+# Without the page on the coverage of the papers, which computes all exhibits: that takes minutes, the others seconds.
+docs-quick: $(DEV)
 	@mkdir -p out
 	@$(BIN)/python -m tcpsf.pages.scenario_model > out/model.py
 	@$(BIN)/ruff format --quiet out/model.py
@@ -99,8 +104,6 @@ docs: $(DEV) ## write the classes of a scenario, the pages and figures under doc
 	@mv out/scenario.md docs/reference/scenario.md
 	@$(BIN)/python -m tcpsf.pages.python_reference > out/python.md
 	@mv out/python.md docs/reference/python.md
-	@$(BIN)/python -m tcpsf.pages.coverage > out/coverage.md
-	@mv out/coverage.md docs/reference/coverage.md
 	@$(BIN)/python -m tcpsf.pages.command_reference > out/commands.md
 	@mv out/commands.md docs/reference/commands.md
 	@$(BIN)/python -m tcpsf.pages.man python/tcpsf.data/data/share

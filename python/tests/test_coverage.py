@@ -84,7 +84,7 @@ def test_exhibits_and_claims_are_rows() -> None:
 
 
 def test_the_committed_page_has_every_exhibit() -> None:
-    """The docs section of CI compares all of it; this one is quick."""
+    """`make docs` writes all of it again; this comparison is quick."""
     committed = PAGE.read_text(encoding="utf-8")
     for paper in catalogue.papers():
         for key in catalogue.keys(paper.key):
