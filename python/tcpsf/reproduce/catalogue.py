@@ -12,6 +12,7 @@ import importlib
 import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from tcpsf.errors import TcpsfError, nearest
@@ -177,8 +178,12 @@ def exhibits(paper: str, *, only: Sequence[str] = ()) -> tuple[Exhibit, ...]:
 
     Raises `TcpsfError` for an unknown key in ``only``.
     """
-    if not has_simulations(paper):
-        return ()
+    return _exhibits(paper, tuple(only)) if has_simulations(paper) else ()
+
+
+@cache
+def _exhibits(paper: str, only: tuple[str, ...]) -> tuple[Exhibit, ...]:
+    """Return the exhibits. Those of a paper may take seconds, for hundreds of scenarios."""
     return prepare(paper, scale=replace(scales(paper)["quick"], runs=0), only=only).exhibits
 
 
