@@ -22,6 +22,7 @@ mod opening;
 mod readiness;
 mod receiving;
 mod resets;
+mod snapshot;
 mod timers;
 mod writing;
 
@@ -65,10 +66,9 @@ pub(crate) use timers::Timers;
 ///   [`readable`](Self::readable), [`writable`](Self::writable),
 ///   [`unacknowledged`](Self::unacknowledged), [`smss`](Self::smss), [`memory`](Self::memory),
 ///   [`icmp_error`](Self::icmp_error), [`last_received`](Self::last_received).
-/// - state of the sender: [`cwnd`](Self::cwnd), [`ssthresh`](Self::ssthresh),
-///   [`flight`](Self::flight), [`rto`](Self::rto), [`srtt`](Self::srtt), [`path`](Self::path),
-///   [`statistics`](Self::statistics), [`send_state`](Self::send_state),
-///   [`snapshot`](Self::snapshot).
+/// - state of the sender: [`cwnd`](Self::cwnd), [`ssthresh`](Self::ssthresh), [`rto`](Self::rto),
+///   [`flight`](Self::flight), [`srtt`](Self::srtt), [`snapshot`](Self::snapshot),
+///   [`path`](Self::path), [`statistics`](Self::statistics), [`send_state`](Self::send_state).
 /// - settings: [`offset_timestamps`](Self::offset_timestamps),
 ///   [`set_timeouts`](Self::set_timeouts).
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use wire::Control;
 use crate::edits::{self, Edits};
 use crate::error::Refusal;
 use crate::moment::MomentAnswer;
-use crate::session::value_of;
+use crate::scenario::value_of;
 
 /// Maximum number of events of the run of a flow.
 const MOST_EVENTS: u64 = 200_000;

@@ -18,6 +18,7 @@ mod live;
 mod moment;
 mod request;
 mod run;
+mod scenario;
 mod session;
 
 pub use self::captured::{
@@ -30,4 +31,5 @@ pub use self::live::{LiveAnswer, LiveLink, StartedAnswer};
 pub use self::moment::{MomentAnswer, QueuedAnswer, RackAnswer, TimerAnswer};
 pub use self::request::{Answers, Request};
 pub use self::run::RunAnswer;
-pub use self::session::{Session, TomlAnswer};
+pub use self::scenario::TomlAnswer;
+pub use self::session::Session;

@@ -11,7 +11,7 @@ use crate::flow::FlowAnswer;
 use crate::live::{LiveAnswer, StartedAnswer};
 use crate::moment::MomentAnswer;
 use crate::run::RunAnswer;
-use crate::session::TomlAnswer;
+use crate::scenario::TomlAnswer;
 
 /// A request. `scenario` is a scenario as JSON, with the keys of a scenario file.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]

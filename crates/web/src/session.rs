@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
-use sim::Scenario;
 
 use crate::captured::OpenCapture;
 use crate::error::Refusal;
@@ -13,13 +10,7 @@ use crate::flow::KeptFlow;
 use crate::live::Live;
 use crate::request::Request;
 use crate::run;
-
-/// The text of a scenario file.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct TomlAnswer {
-    /// The text, in TOML.
-    pub text: String,
-}
+use crate::scenario::{parsed, toml_of};
 
 /// Answers the requests of one page.
 #[derive(Debug, Default)]
@@ -51,7 +42,7 @@ impl Session {
             }
             Request::Moment { view, at_s } => json(&self.kept(view)?.moment(at_s)?),
             Request::Capture { view } => Ok(self.kept(view)?.capture().to_vec()),
-            Request::Toml { scenario } => json(&TomlAnswer { text: toml_of(scenario)? }),
+            Request::Toml { scenario } => json(&toml_of(scenario)?),
             Request::Start { scenario, seed } => {
                 let (live, answer) = Live::start(&parsed(scenario)?, seed)?;
                 self.live = Some(live);
@@ -89,20 +80,4 @@ impl Session {
 fn json(value: &impl Serialize) -> Result<Vec<u8>, Refusal> {
     serde_json::to_vec(value)
         .map_err(|error| Refusal { error: format!("answer: {error}"), hint: None })
-}
-
-fn parsed(scenario: Value) -> Result<Scenario, Refusal> {
-    Ok(Scenario::from_value(scenario)?)
-}
-
-/// The scenario as JSON, without keys that have their defaults.
-pub(crate) fn value_of(scenario: &Scenario) -> Result<Value, Refusal> {
-    serde_json::to_value(scenario)
-        .map_err(|error| Refusal { error: format!("scenario: {error}"), hint: None })
-}
-
-fn toml_of(scenario: Value) -> Result<String, Refusal> {
-    let scenario = value_of(&parsed(scenario)?)?;
-    toml::to_string_pretty(&scenario)
-        .map_err(|error| Refusal { error: format!("scenario: {error}"), hint: None })
 }

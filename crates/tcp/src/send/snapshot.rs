@@ -7,7 +7,6 @@ use wire::{SeqNum, SeqRange};
 
 use super::packets::TimerKind;
 use super::{CongestionState, PacketSender, SendState, Sender};
-use crate::connection::{Connection, Timers};
 
 /// Timer of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,37 +90,32 @@ pub struct SendSnapshot {
     pub rack: Option<RackSnapshot>,
 }
 
-impl Connection {
-    /// Snapshot of the sending half with its timers and its scoreboard.
-    pub fn snapshot(&self, now: Instant) -> SendSnapshot {
-        self.snd.snapshot(&self.timers, now)
-    }
-}
-
 impl Sender {
-    fn snapshot(&self, timers: &Timers, now: Instant) -> SendSnapshot {
+    /// Snapshot at `now`. `retransmit` is the deadline of the timer that the sender's rules share,
+    /// and `others` are timers of the connection; [`Instant::NEVER`] is a timer that is off.
+    pub(crate) fn snapshot(
+        &self,
+        retransmit: Instant,
+        others: [(TimerName, Instant); 3],
+        now: Instant,
+    ) -> SendSnapshot {
         let mut queue = Vec::new();
         if let Some(all) = SeqRange::new(self.una, self.max) {
             self.board.each_in(all, |segment| queue.push(QueuedSegment::of(segment)));
         }
         let packets = self.special.packets();
-        let retransmit = match packets.and_then(|packets| packets.timer.kind()) {
+        let name = match packets.and_then(|packets| packets.timer.kind()) {
             Some(TimerKind::LossProbe) => TimerName::LossProbe,
             Some(TimerKind::Reordering) => TimerName::Reordering,
             Some(TimerKind::Retransmission) | None => TimerName::Retransmission,
         };
-        let all = [
-            (retransmit, timers.retransmit),
-            (TimerName::DelayedAck, timers.delayed_ack),
-            (TimerName::Persist, timers.persist),
-            (TimerName::State, timers.state),
-        ];
+        let all = [(name, retransmit)].into_iter().chain(others);
         SendSnapshot {
             state: self.state(),
             cwnd: self.window(),
             ssthresh: self.ssthresh(),
             flight: self.flight(),
-            timers: all.into_iter().filter(|(_, at)| *at != Instant::NEVER).collect(),
+            timers: all.filter(|(_, at)| *at != Instant::NEVER).collect(),
             queue,
             congestion: packets.map(PacketSender::congestion_state),
             rack: packets.map(|packets| packets.rack_snapshot(&self.board, now)),
