@@ -53,9 +53,13 @@ def test_keys_are_those_of_the_exhibits() -> None:
     )
 
 
-def test_a_new_exhibit_appears_by_itself(tcpsf: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_exhibit_appears_by_itself(
+    tcpsf: Command, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     before = cruz._exhibits()
     monkeypatch.setattr(cruz, "_exhibits", lambda: (*before, replace(before[0], key="brand-new")))
+    catalogue._exhibits.cache_clear()
+    request.addfinalizer(catalogue._exhibits.cache_clear)
     assert catalogue.keys("santa-cruz")[-1] == "brand-new"
     assert "brand-new" in re.sub(r"\s+", "", tcpsf("reproduce", "santa-cruz", "--help").out)
 
