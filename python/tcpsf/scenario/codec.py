@@ -92,7 +92,8 @@ _SCALARS = frozenset((str, int, float, bool))
 def encode(value: object) -> Any:
     """Convert a scenario object to dicts, lists and scalars, without absent keys."""
     if isinstance(value, tuple | list | range):
-        return [item if type(item) in _SCALARS else encode(item) for item in value]
+        # Lists of sizes can be long, and the loops of `set` and `map` are not in Python.
+        return list(value) if _SCALARS.issuperset(map(type, value)) else list(map(encode, value))
     if isinstance(value, Mapping):
         return {name: encode(content) for name, content in value.items()}
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
@@ -288,7 +289,7 @@ def _decode_list(wanted: _Declared, value: object, path: str) -> tuple[Any, ...]
     items = wanted.parts
     if wanted.origin is Sequence or Ellipsis in wanted.arguments:
         kind = items[0].type
-        if kind in (int, str) and all(type(item) is kind for item in value):
+        if kind in (int, str) and {kind}.issuperset(map(type, value)):
             return tuple(value)  # lists of sizes can be long
         return tuple(_decode(items[0], item, f"{path}[{i}]") for i, item in enumerate(value))
     if len(items) != len(value):
