@@ -46,7 +46,7 @@ test-rust: tools
 
 test-python: $(DEV)
 	@echo "== Python tests"
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
 # Where there is no toolchain for WebAssembly, `.ci/web` says so and nothing runs; `.ci/run` lists it.
 test-web: tools ## the WebAssembly module: 1000 random scenarios have the rows of the native simulator

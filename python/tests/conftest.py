@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from link_machine import container, internet, machine, unchanged  # noqa: F401 (fixtures)
 
 from tcpsf import Buffer, Greedy, Link, Poisson, Scenario, Sizes, Tcp
@@ -17,7 +18,29 @@ from tcpsf.cli import main
 # them.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
+# Machines are shared, so no test depends on absolute times, and no example is too slow.
+settings.register_profile(
+    "shared machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("shared machine")
+
 REPOSITORY = Path(__file__).resolve().parents[2]
+
+LIVE = ("advise", "cure", "fetch", "host", "lab", "link", "live", "testbed")
+"""First words in the names of test files that run programs in network namespaces."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Name the process of each test for `--dist loadgroup` of pytest-xdist.
+
+    Tests of a file share fixtures, and live tests of all files share the machine's links and BPF
+    programs. Each of these groups runs in one process.
+    """
+    for item in items:
+        words = item.path.stem.removeprefix("test_").split("_")
+        group = "live" if words[0] in LIVE else item.path.stem
+        item.add_marker(pytest.mark.xdist_group(group))
+
 
 SMALL = """\
 name = "small"
