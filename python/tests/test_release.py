@@ -81,5 +81,5 @@ def test_changelog(tool: ModuleType, release: Any, monkeypatch: pytest.MonkeyPat
 def test_commands_of_the_readme(tool: ModuleType) -> None:
     text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     found = [each.strip() for each in tool.COMMANDS.findall(text)]
-    assert "tcpsf sim scenarios/smart-framing-web.toml --seed 1" in found
+    assert "tcpsf sim scenarios/linux-server.toml --seed 1 --pcap server.pcapng" in found
     assert "tcpsf sweep init mine.toml" in found
