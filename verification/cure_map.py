@@ -5,8 +5,9 @@
 Each cell is measured by `tcpsf.lab`, and simulated. The simulator must agree with the kernel on the 99th
 percentile (the intervals overlap, or the values differ by at most 10 %) in nine of ten cells of remedies
 without a known reason for a difference. A copy must be chosen against independent losses of short
-responses, and nothing where a full queue drops packets. An interrupted run continues with the cells in
-FILE. It needs root, TUN and BPF, and exits with 77 without them.
+responses, and nothing where a full queue drops packets. A cell is measured up to four times if the
+emulator delivered packets too late, because the machine was busy. An interrupted run continues with the
+cells in FILE. It needs root, TUN and BPF, and exits with 77 without them.
 """
 
 # ruff: noqa: T201 (this module prints verdicts)
@@ -28,7 +29,7 @@ from _live import CannotRunError, Verdicts, main
 
 from tcpsf import stats
 from tcpsf.cure import CurePolicy
-from tcpsf.lab import LabCell, LabLoss, LabPath, LabServer, measure, predict
+from tcpsf.lab import LabCell, LabLoss, LabMeasurement, LabPath, LabServer, measure, predict
 from tcpsf.live.network import enter
 from tcpsf.report.lab_page import LabResult, as_data
 
@@ -48,6 +49,9 @@ LOAD: Final = 0.9
 """Share of the capacity that the responses take on a path with a full queue."""
 OVERHEAD: Final = 400
 """Bytes of a response's headers, of its handshake and of its acknowledgments, about."""
+DISTURBED_S: Final = 0.001
+"""A cell is measured again if 1 % of its packets were delivered later than this."""
+AGAIN: Final = 3
 SHARE: Final = 0.9
 """Least share of the cells in which the simulator agrees."""
 
@@ -132,7 +136,7 @@ def cells(case: Case, options: argparse.Namespace) -> Iterator[Mapping[str, Any]
         found = known.get(key)
         if found is None:
             server = LabServer(requests=requests, rate=rate)
-            measured = measure(cell, server, seed=1)
+            measured = undisturbed(cell, server)
             predicted = predict(cell, rate=rate, seed=1)
             found = as_data(LabResult(cell=cell, measured=measured, predicted=predicted))
             add(options.results, key, found)
@@ -142,6 +146,16 @@ def cells(case: Case, options: argparse.Namespace) -> Iterator[Mapping[str, Any]
             found = with_interval(found, cell, rate)
             add(options.results, key, found)
         yield found
+
+
+def undisturbed(cell: LabCell, server: LabServer) -> LabMeasurement:
+    """Measure a cell, again if the machine was busy. The result does not matter for that."""
+    found = measure(cell, server, seed=1)
+    for _ in range(AGAIN):
+        if found.late_s <= DISTURBED_S:
+            break
+        found = min(found, measure(cell, server, seed=1), key=lambda each: each.late_s)
+    return found
 
 
 def with_interval(data: Mapping[str, Any], cell: LabCell, rate: float) -> Mapping[str, Any]:

@@ -74,7 +74,7 @@ class Runs:
 
 def plan(cases: Iterable[Case], *, seeds: Sequence[int]) -> Plan:
     """Find the distinct runs of the cases."""
-    keys = {}
+    keys: dict[Case, tuple[RunKey, ...]] = {}
     runs = {}
     for case in dict.fromkeys(cases):
         wanted = case.seeds(tuple(seeds))
