@@ -25,6 +25,10 @@ class AsyncLinkNetwork:
     """IPv6 address of the outside, or `None` without IPv6."""
     inside_v6: str | None
     """IPv6 address of the commands, or `None` without IPv6."""
+    device: str
+    """Network device of the link, to which a program behind it may bind a socket."""
+    beside: tuple[AsyncLinkNetwork, ...]
+    """The further links of the option ``beside``, in order. Commands are behind all links."""
 
     def __init__(self, network: LinkNetwork) -> None:
         self._network = network
@@ -33,6 +37,8 @@ class AsyncLinkNetwork:
         self.inside = network.inside
         self.outside_v6 = network.outside_v6
         self.inside_v6 = network.inside_v6
+        self.device = network.device
+        self.beside = tuple(AsyncLinkNetwork(each) for each in network.beside)
 
     @property
     def result(self) -> dict[str, Any] | None:

@@ -117,6 +117,63 @@ def test_the_asynchronous_version(port: int) -> None:
     asyncio.run(main())
 
 
+SENDS = """
+import os, socket, sys
+# Datagrams from the addresses of both links.
+for suffix, count in (("", 2), ("_2", 5)):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.bind((os.environ[f"TCPSF_LINK_INSIDE{suffix}"], 0))
+        for _ in range(count):
+            udp.sendto(b"datagram", (os.environ["TCPSF_LINK_OUTSIDE"], 9))
+"""
+
+
+def test_several_links_of_a_command() -> None:
+    further = [{"name": "lte", "delay": "4ms", "at": ["0s:up-loss=100%"]}]
+    with tcpsf.link(delay="1ms", name="wifi", beside=further) as net:
+        assert sorted(link_requests.running()) == ["lte", "wifi"]
+        (lte,) = net.beside
+        assert (net.device, lte.device, lte.beside) == ("tcpsf", "tcpsf-2", ())
+        assert len({net.inside, net.outside, lte.inside, lte.outside}) == 4
+        lte.run([sys.executable, "-c", SENDS], check=True)
+        assert lte.set(down_delay="7ms")["down"]["delay"] == "7ms"
+        assert net.stats()["up"]["delivered_packets"] == 2
+    assert net.result is not None
+    assert lte.result is not None
+    assert (net.result["name"], net.result["up"]["dropped_loss_packets"]) == ("wifi", 0)
+    assert (lte.result["name"], lte.result["up"]["dropped_loss_packets"]) == ("lte", 5)
+    assert link_requests.running() == []
+
+
+def test_several_links_of_an_asynchronous_command() -> None:
+    async def main() -> None:
+        async with tcpsf.aio.link(delay="1ms", beside=[{}, {"delay": "2ms"}]) as net:
+            await net.run([sys.executable, "-c", SENDS])
+            counts = [(await each.stats())["up"]["delivered_packets"] for each in net.beside]
+            assert counts == [5, 0]
+            assert [each.device for each in net.beside] == ["tcpsf-2", "tcpsf-3"]
+        assert [each.result is not None for each in (net, *net.beside)] == [True] * 3
+
+    asyncio.run(main())
+
+
+def test_invalid_further_links_are_told() -> None:
+    for beside in ("--delay 1ms", ["--delay 1ms"], 2):
+        with (
+            pytest.raises(
+                tcpsf.TcpsfError, match=r"expected options of each further link"
+            ) as found,
+            tcpsf.link(beside=beside),
+        ):
+            pass
+        assert found.value.hint == 'e.g. `beside=[{"name": "lte", "preset": "lte"}]`'
+    with (
+        pytest.raises(tcpsf.TcpsfError, match="`--loss two`: `two` is not a probability"),
+        tcpsf.link(beside=[{"loss": "two"}]),
+    ):
+        pass
+
+
 def test_the_fixture(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
@@ -125,6 +182,11 @@ def test_the_fixture(pytester: pytest.Pytester) -> None:
             assert slow.inside != fast.inside
             assert slow.run(["ip", "route", "get", slow.outside]).returncode == 0
             assert fast.set(loss=0.5)["down"] == {"delay": "1ms", "loss": "0.5"}
+
+        def test_several_links_of_a_command(tcpsf_link):
+            net = tcpsf_link(delay="20ms", beside=[{"delay": "1ms"}])
+            script = 'test "$TCPSF_LINK_INSIDE_2" = ' + net.beside[0].inside
+            assert net.run(["sh", "-c", script]).returncode == 0
         """
     )
     words = [sys.executable, "-m", "pytest", "-q", "-p", "tcpsf.pytest_plugin"]

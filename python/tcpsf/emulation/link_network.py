@@ -7,6 +7,7 @@ import ctypes
 import json
 import os
 import secrets
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -18,8 +19,11 @@ from tcpsf.emulation.changes import direction_of
 from tcpsf.emulation.link_requests import ask, running
 from tcpsf.errors import TcpsfError
 
-LinkOption = str | float | bool | Sequence[str] | None
-"""Type of an option: a text, a number, a switch, several texts, or ``None`` for `none`."""
+LinkOption = str | float | bool | Sequence[str] | Sequence[Mapping[str, Any]] | None
+"""Type of an option: a text, a number, a switch, several texts, or ``None`` for `none`.
+
+For ``beside`` it is the options of each further link.
+"""
 
 _CLONE_NEWNET, _CLONE_NEWUSER = 0x4000_0000, 0x1000_0000
 _END_S = 30.0
@@ -40,16 +44,30 @@ class LinkNetwork:
     """IPv6 address of the outside, or `None` without IPv6."""
     inside_v6: str | None
     """IPv6 address of the commands, or `None` without IPv6."""
+    device: str
+    """Network device of the link, to which a program behind it may bind a socket."""
+    beside: tuple[LinkNetwork, ...]
+    """The further links of the option ``beside``, in order. Commands are behind all links."""
     result: dict[str, Any] | None
     """After the block, the statistics of the run (``report/schema/link.json``)."""
 
-    def __init__(self, name: str, process: int) -> None:
-        self.name = name
-        ends = ask(name, "show")["ends"]
+    def __init__(self, names: Sequence[str], process: int, number: int = 1) -> None:
+        self.name = names[0]
+        ends = ask(self.name, "show")["ends"]
         self.outside, self.inside = ends["outside"], ends["inside"]
         self.outside_v6, self.inside_v6 = ends["outside_v6"], ends["inside_v6"]
+        self.device = "tcpsf" if number == 1 else f"tcpsf-{number}"
+        self.beside = ()
         self.result = None
         self._process = process
+        self._environment = _environment(ends, number)
+        if number == 1:
+            further = enumerate(names[1:], 2)
+            self.beside = tuple(LinkNetwork([name], process, at) for at, name in further)
+            for each in self.beside:
+                self._environment |= each._environment  # noqa: SLF001 (the same class)
+            for each in self.beside:
+                each._environment = self._environment  # noqa: SLF001
 
     def run(
         self, command: Sequence[str | os.PathLike[str]], **arguments: Any
@@ -88,16 +106,19 @@ class LinkNetwork:
 
     def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of a subprocess that starts behind the link."""
-        ends = {
-            "TCPSF_LINK_OUTSIDE": self.outside,
-            "TCPSF_LINK_INSIDE": self.inside,
-            "TCPSF_LINK_OUTSIDE6": self.outside_v6,
-            "TCPSF_LINK_INSIDE6": self.inside_v6,
-        }
         environment = given.get("env")
         environment = dict(os.environ if environment is None else environment)
-        environment.update({key: value for key, value in ends.items() if value is not None})
+        environment.update(self._environment)
         return {**given, "env": environment, "preexec_fn": enter(self._process)}
+
+
+def _environment(ends: Mapping[str, str | None], number: int) -> dict[str, str]:
+    """Return the environment variables with the addresses of a link, as `tcpsf link` names them."""
+    suffix = "" if number == 1 else f"_{number}"
+    names = {"outside": "OUTSIDE", "inside": "INSIDE", "outside_v6": "OUTSIDE6"}
+    names["inside_v6"] = "INSIDE6"
+    found = ((f"TCPSF_LINK_{name}{suffix}", ends[key]) for key, name in names.items())
+    return {name: address for name, address in found if address is not None}
 
 
 def enter(process: int) -> Callable[[], None]:
@@ -131,7 +152,9 @@ def link(**options: LinkOption) -> Iterator[LinkNetwork]:
 
     The options are those of `tcpsf link`, with underscores for dashes: ``delay="20ms"``,
     ``down_rate="10mbit"``, ``loss=0.01``, ``preset="lte"``, ``at=["10s:loss=100%"]``,
-    ``offload=False``. Without root, ``outside`` has to name a program for the other end.
+    ``offload=False``. ``beside`` has the options of each further link of the commands, such as
+    ``[{"name": "lte", "preset": "lte"}]``. Without root, ``outside`` has to name a program for the
+    other end.
 
     Yields a `LinkNetwork`. After the block it has the statistics. Raises
     `TcpsfError` if an option is invalid or the system refuses. If this process is
@@ -145,8 +168,7 @@ def link(**options: LinkOption) -> Iterator[LinkNetwork]:
         tempfile.TemporaryDirectory(prefix="tcpsf-link-") as folder,
         _plain_files(folder) as errors,
     ):
-        file = Path(folder) / "link.json"
-        name, words = command_line(options, file)
+        files, names, words = command_line(options, Path(folder))
         with subprocess.Popen(  # noqa: S603 (our own command)
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
         ) as started:
@@ -155,11 +177,12 @@ def link(**options: LinkOption) -> Iterator[LinkNetwork]:
                 if not first:
                     started.wait(timeout=_END_S)
                     raise refusal(errors)
-                network = LinkNetwork(name, int(first))
+                network = LinkNetwork(names, int(first))
                 yield network
             finally:
                 end(started)
-        network.result = json.loads(file.read_text(encoding="utf-8"))
+        for each, file in zip((network, *network.beside), files, strict=True):
+            each.result = json.loads(file.read_text(encoding="utf-8"))
 
 
 def _first_line(started: subprocess.Popen[bytes]) -> bytes:
@@ -194,13 +217,46 @@ def refusal(errors: IO[bytes]) -> TcpsfError:
     return TcpsfError(message, hint=found.get("hint"))
 
 
-def command_line(options: Mapping[str, LinkOption], file: Path) -> tuple[str, list[str]]:
-    """Return the name of a link and the command that makes it, with its statistics in ``file``."""
-    name = str(options.get("name") or f"python-{os.getpid()}-{secrets.token_hex(4)}")
-    if name in running():
-        raise TcpsfError(f"cannot make link `{name}`: it is running", hint="choose another name")
-    words = [sys.executable, "-m", "tcpsf", "link", "--quiet"]
-    for key, value in {**options, "name": name, "json": str(file)}.items():
+def command_line(
+    options: Mapping[str, LinkOption], folder: Path
+) -> tuple[list[Path], list[str], list[str]]:
+    """Return the files with the statistics and the names of all links, and the command."""
+    first = {key: value for key, value in options.items() if key != "beside"}
+    links = [first, *_further(options.get("beside"))]
+    files = [folder / f"link-{number}.json" for number in range(1, len(links) + 1)]
+    names = [
+        str(each.get("name") or f"python-{os.getpid()}-{secrets.token_hex(4)}") for each in links
+    ]
+    for name in names:
+        if name in running():
+            raise TcpsfError(
+                f"cannot make link `{name}`: it is running", hint="choose another name"
+            )
+    words = [
+        _words({**each, "name": name, "json": str(file)})
+        for each, name, file in zip(links, names, files, strict=True)
+    ]
+    begin = [sys.executable, "-m", "tcpsf", "link", "--quiet"]
+    further = [f"--beside={shlex.join(each)}" for each in words[1:]]
+    return files, names, [*begin, *words[0], *further, "--", *_HOLDER]
+
+
+def _further(beside: LinkOption) -> list[dict[str, LinkOption]]:
+    """Return the options of further links."""
+    if beside is None:
+        return []
+    if not isinstance(beside, Sequence) or not all(isinstance(each, Mapping) for each in beside):
+        raise TcpsfError(
+            f"cannot make links from `beside={beside!r}`: expected options of each further link",
+            hint='e.g. `beside=[{"name": "lte", "preset": "lte"}]`',
+        )
+    return [dict(each) for each in beside if isinstance(each, Mapping)]
+
+
+def _words(options: Mapping[str, LinkOption]) -> list[str]:
+    """Return the options of a link as the command line has them."""
+    words: list[str] = []
+    for key, value in options.items():
         option = key.rstrip("_").replace("_", "-")
         if isinstance(value, bool):
             words.append(f"--{option}" if value else f"--no-{option}")
@@ -208,7 +264,7 @@ def command_line(options: Mapping[str, LinkOption], file: Path) -> tuple[str, li
             words.append(f"--{option}={_text(value)}")
         else:
             words += [f"--{option}={each}" for each in value]
-    return name, [*words, "--", *_HOLDER]
+    return words
 
 
 def _text(value: LinkOption) -> str:
