@@ -22,8 +22,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from _connection import connect
+
 WARM_UP_S = 0.5
-TIMEOUT_S = 10.0
 
 
 def serve(port: int, congestion: str) -> None:
@@ -37,18 +38,6 @@ def serve(port: int, congestion: str) -> None:
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
                 while True:
                     client.sendall(data)
-
-
-def connect(host: str, port: int) -> socket.socket:
-    """Connect to the server; try again while it refuses, for `TIMEOUT_S` seconds at most."""
-    end = time.monotonic() + TIMEOUT_S
-    while True:
-        try:
-            return socket.create_connection((host, port))
-        except ConnectionRefusedError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.02)
 
 
 def emulator_processes() -> list[int]:
@@ -87,7 +76,7 @@ def fetch(host: str, port: int, seconds: float) -> None:
     """Receive for ``seconds`` after a warm-up, and print the result."""
     emulator = emulator_processes()
     ends = [os.getpid(), *map(int, os.environ.get("BENCH_SERVER", "").split())]
-    with connect(os.environ[host[1:]] if host.startswith("$") else host, port) as server:
+    with connect(host, port) as server:
         buffer = bytearray(1 << 18)
         begun, since, taken = time.monotonic(), None, 0
         before = (0.0, 0.0)

@@ -182,7 +182,9 @@ def page(
             "interval of the median for six turns. "
             f"Machine: {os.cpu_count()} virtual cores, Linux {platform.release().partition('-')[0]}, "
             f"load {load:.1f} at the start by programs of low priority. Versions: {versions}. A dash "
-            "stands for what a program does not offer, or could not do here."
+            "means that the program lacks the feature of the column, or that it did not run here: "
+            "mahimahi has no jitter, toxiproxy has no losses of packets, and a path without an "
+            "emulator has no rate, losses or jitter."
         ),
         table(first, rows),
         table(second, rows),

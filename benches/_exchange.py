@@ -21,11 +21,12 @@ import threading
 import time
 from contextlib import suppress
 
+from _connection import TIMEOUT_S, address, connect
+
 MESSAGE = struct.Struct("!dI52x")
 """The time of a message and its number. It has the size of small requests, 64 bytes."""
 
 BURST, BURST_S = 10, 1e-3
-TIMEOUT_S = 10.0
 ASK = 0xFFFF_FFFF
 """Number of a datagram that asks for the count."""
 
@@ -78,18 +79,6 @@ def count(udp: socket.socket) -> None:
         udp.sendto(json.dumps({"received": len(seen)}).encode(), peer)
 
 
-def connect(host: str, port: int) -> socket.socket:
-    """Connect to the server; try again while it refuses, for `TIMEOUT_S` seconds at most."""
-    end = time.monotonic() + TIMEOUT_S
-    while True:
-        try:
-            return socket.create_connection((host, port))
-        except ConnectionRefusedError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.02)
-
-
 def measure_echo(host: str, port: int, messages: int, gap_ms: float) -> None:
     """Send messages, and print their round-trip times."""
     be_punctual()
@@ -140,17 +129,12 @@ def measure_datagrams(host: str, port: int, datagrams: int) -> None:
         raise SystemExit("the server did not answer")
 
 
-def address(host: str) -> str:
-    """Return the address of a host."""
-    return os.environ[host[1:]] if host.startswith("$") else host
-
-
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["serve", port]:
             serve(int(port))
         case ["echo", host, port, messages, gap]:
-            measure_echo(address(host), int(port), int(messages), float(gap))
+            measure_echo(host, int(port), int(messages), float(gap))
         case ["datagrams", host, port, datagrams]:
             measure_datagrams(address(host), int(port), int(datagrams))
         case words:

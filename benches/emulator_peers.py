@@ -34,7 +34,8 @@ from tcpsf.stats import proportion
 PORT = 7009
 CONGESTION = "cubic"
 HERE = Path(__file__).parent
-CLIENTS = ("_bulk.py", "_exchange.py")
+CLIENTS = ("_bulk.py", "_exchange.py", "_connection.py")
+"""Files of the clients."""
 
 DELAY_MS, LOSS, JITTER_MS = 20, 0.02, 5
 RATE_MBPS = 1000
