@@ -163,6 +163,12 @@ def link(*options: object) -> list[object]:
     return [*TCPSF, "link", "-q", "--delay", "1ms", *options]
 
 
+def unprivileged(*words: object) -> list[object]:
+    """The command as a user without privileges."""
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all"]
+    return [*user, "--inh-caps=-all", *words]
+
+
 @pytest.fixture
 def unchanged(machine: Namespace) -> Iterator[None]:
     """Checks that a test leaves nothing behind."""

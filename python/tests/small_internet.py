@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import socket
 import socketserver
+import struct
 import sys
 import threading
 from ipaddress import ip_address
@@ -82,11 +83,39 @@ class Echo(socketserver.BaseRequestHandler):
         reply.sendto(data + b" " + self.client_address[0].encode(), self.client_address)
 
 
+class Mirror(socketserver.BaseRequestHandler):
+    """All data back, and the number of bytes after its end. Counts connections that are reset."""
+
+    resets = 0
+
+    def handle(self) -> None:
+        total = 0
+        try:
+            while data := self.request.recv(65536):
+                total += len(data)
+                self.request.sendall(data)
+        except ConnectionResetError:
+            Mirror.resets += 1
+            return
+        self.request.sendall(f" {total} bytes, {Mirror.resets} resets".encode())
+
+
+class Reset(socketserver.BaseRequestHandler):
+    """A reset after the first byte (`SO_LINGER`)."""
+
+    def handle(self) -> None:
+        self.request.recv(1)
+        self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.request.close()
+
+
 def serving(server: type[socketserver.BaseServer], at: tuple[str, int], handler: type) -> None:
     """Run a server in a thread."""
     family = socket.AF_INET6 if ":" in at[0] else socket.AF_INET
     server = type(
-        server.__name__, (server,), {"address_family": family, "allow_reuse_address": True}
+        server.__name__,
+        (server,),
+        {"address_family": family, "allow_reuse_address": True, "request_queue_size": 256},
     )
     threading.Thread(target=server(at, handler).serve_forever).start()
 
@@ -100,6 +129,8 @@ def main(kind: str, *addresses: str) -> None:
         else:
             serving(http.server.ThreadingHTTPServer, (address, 80), Page)
             serving(socketserver.ThreadingUDPServer, (address, 7), Echo)
+            serving(socketserver.ThreadingTCPServer, (address, 7), Mirror)
+            serving(socketserver.ThreadingTCPServer, (address, 9), Reset)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
 

@@ -13,7 +13,17 @@ from typing import Any
 
 import pytest
 from conftest import Command
-from link_machine import MACHINE, SERVER, TCPSF, Namespace, eventually, link, namespace, started
+from link_machine import (
+    MACHINE,
+    SERVER,
+    TCPSF,
+    Namespace,
+    eventually,
+    link,
+    namespace,
+    started,
+    unprivileged,
+)
 
 SENDS = """
 import os, socket, sys
@@ -223,11 +233,10 @@ def test_options_that_cannot_be_used_are_told(
 
 
 def test_users_without_root_are_told() -> None:
-    words = [sys.executable, "-m", "tcpsf", "link", "--outside", "sleep 1", "--beside", "--loss 1%"]
-    unprivileged = ["setpriv", "--reuid=65534", "--clear-groups", "--bounding-set=-all", *words]
+    words = unprivileged(*TCPSF, "link", "--beside", "--loss 1%", "--", "true")
     done = subprocess.run(
-        [*unprivileged, "--", "true"], capture_output=True, text=True, check=False, timeout=60
+        [*map(str, words)], capture_output=True, text=True, check=False, timeout=60
     )
     assert done.returncode == 2
     assert done.stderr.startswith("error: cannot ")
-    assert "hint: " in done.stderr
+    assert "hint: run it as root; or give the program that the command talks to" in done.stderr

@@ -44,12 +44,15 @@ impl Forwarder {
     }
 
     fn at(at: SocketAddr, servers: Vec<SocketAddr>) -> Result<Option<Self>, Error> {
-        let fail = |e| Error::new(format!("forward DNS messages at {at}"), e);
-        let bound = UdpSocket::bind(at).and_then(|udp| Ok((udp, TcpListener::bind(at)?)));
-        let (udp, tcp) = match bound {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Ok(None),
-            bound => bound.map_err(fail)?,
-        };
+        let bound = Bound::at(at)?;
+        bound.map(|bound| Self::with(bound, servers)).transpose()
+    }
+
+    /// Starts a forwarder at sockets that exist. The `servers` are in the network namespace of the
+    /// calling thread.
+    pub(crate) fn with(bound: Bound, servers: Vec<SocketAddr>) -> Result<Self, Error> {
+        let fail = |e| Error::new("forward DNS messages", e);
+        let Bound { udp, tcp } = bound;
         udp.set_nonblocking(true).map_err(fail)?;
         tcp.set_nonblocking(true).map_err(fail)?;
         let (stop, stopped) = UnixStream::pair().map_err(fail)?;
@@ -63,7 +66,26 @@ impl Forwarder {
             clock: Clock::start(),
         };
         let thread = Builder::new().name("tcpsf-dns".to_owned()).spawn(|| relay.run());
-        Ok(Some(Self { stop: Some(stop), thread: Some(thread.map_err(fail)?) }))
+        Ok(Self { stop: Some(stop), thread: Some(thread.map_err(fail)?) })
+    }
+}
+
+/// The sockets of a forwarder.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    pub(crate) udp: UdpSocket,
+    pub(crate) tcp: TcpListener,
+}
+
+impl Bound {
+    /// Makes sockets at an address. `None` if another server has it.
+    pub(crate) fn at(at: SocketAddr) -> Result<Option<Self>, Error> {
+        match UdpSocket::bind(at).and_then(|udp| Ok(Self { udp, tcp: TcpListener::bind(at)? })) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(None),
+            bound => {
+                bound.map(Some).map_err(|e| Error::new(format!("forward DNS messages at {at}"), e))
+            }
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 //! | what happens to a packet? | [`mod@line`]: the link, duplication, corruption; without a clock |
 //! | which namespaces and addresses do the ends have? | [`network`] |
 //! | how does the command reach the networks outside of this machine? | `reach`, `dns` |
+//! | how does it reach them without privileges? | `gateway` |
 //! | which links does a command with several of them have? | [`several`] |
 //! | when are packets read and written, and when does a run end? | [`run`] |
 //! | how do settings change during a run? | [`settings::Schedule`], [`changes`], [`control`] |
@@ -33,6 +34,7 @@ pub mod changes;
 pub mod control;
 mod convert;
 mod dns;
+mod gateway;
 mod histogram;
 pub mod line;
 mod masks;

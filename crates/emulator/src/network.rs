@@ -6,11 +6,12 @@ use std::os::fd::OwnedFd;
 
 use serde::{Deserialize, Serialize};
 use tun::{
-    Block, Error, INNER_DEVICE, Interface, NetNamespace, Offload, PassedFds, Prefix, Tun,
-    in_own_namespaces, ipv6,
+    Block, Error, Gateway, INNER_DEVICE, Interface, NetNamespace, Offload, PassedFds, Prefix, Tun,
+    in_namespaces, in_own_namespaces, ipv6,
 };
 
 use crate::attached::Attachment;
+use crate::dns::{Bound, PORT};
 use crate::settings::Settings;
 
 /// The name pattern of devices in the caller's namespace.
@@ -20,8 +21,30 @@ const OUTSIDE: &str = "tcpsf%d";
 const QUEUE_LEN: u32 = 4096;
 
 const PRIVILEGE_HINT: &str = "run it as root; or give the program that the command talks to with \
-    `--outside`, then both run in namespaces of your own; or run it all in one: \
-    `unshare --user --map-root-user --net`";
+    `--outside`, then both run in namespaces of your own; or give `--nat` to reach other hosts; or \
+    run it all in one: `unshare --user --map-root-user --net`";
+
+/// The namespaces of a link for a caller without privilege.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WithoutPrivilege {
+    /// None: the link needs the privilege.
+    Refused,
+    /// Two namespaces of the user's own.
+    OwnNamespaces,
+    /// Two namespaces of the user's own, with a gateway at the outer end.
+    Gateway {
+        /// Whether there are sockets for a DNS forwarder.
+        needs_dns: bool,
+    },
+}
+
+/// A gateway at the outer end, before it has started.
+#[derive(Debug)]
+pub(crate) struct GatewayParts {
+    pub(crate) gateway: Gateway,
+    /// The sockets of a DNS forwarder, if this machine needs one.
+    pub(crate) dns: Option<Bound>,
+}
 
 /// The addresses of the two ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,22 +96,29 @@ pub(crate) struct Network {
     pub(crate) ends: Ends,
     /// The address block, if the outer end is in the caller's namespace.
     pub(crate) block: Option<Block>,
+    /// The gateway at the outer end, until it starts.
+    pub(crate) gateway: Option<GatewayParts>,
     /// The process with which the link ends.
     pub(crate) process: Option<OwnedFd>,
 }
 
 impl Network {
-    /// Makes the ends in the caller's namespace and a new one. With `own`, a caller without
-    /// privilege gets two namespaces in a new user namespace.
-    pub(crate) fn new(settings: &Settings, own: bool) -> Result<Self, Error> {
-        match Self::in_this_namespace(settings) {
-            Err(error) if error.is_permission_denied() && own => {
-                Self::in_new_user_namespace(settings)
-            }
-            Err(error) if error.is_permission_denied() => {
+    /// Makes the ends in the caller's namespace and a new one, or in the namespaces of a caller
+    /// without privilege.
+    pub(crate) fn new(settings: &Settings, own: WithoutPrivilege) -> Result<Self, Error> {
+        let error = match Self::in_this_namespace(settings) {
+            Err(error) if error.is_permission_denied() => error,
+            result => return result,
+        };
+        match own {
+            WithoutPrivilege::Refused => {
                 Err(Error::new(error.operation(), copy(error.source())).with_hint(PRIVILEGE_HINT))
             }
-            result => result,
+            WithoutPrivilege::OwnNamespaces => Self::in_new_user_namespace(settings, None),
+            WithoutPrivilege::Gateway { needs_dns } => {
+                tun::check_reach()?;
+                Self::in_new_user_namespace(settings, Some(needs_dns))
+            }
         }
     }
 
@@ -104,6 +134,7 @@ impl Network {
             user: None,
             ends: ends(block, v6),
             block: Some(block),
+            gateway: None,
             process: None,
         })
     }
@@ -117,7 +148,8 @@ impl Network {
         let mut ends = ends(block, v6);
         ends.inside_v6 = ends.inside_v6.filter(|_| inside_v6);
         let inside = End { namespace, ..inside };
-        Ok(Self { outside, inside, user: None, ends, block: Some(block), process })
+        let block = Some(block);
+        Ok(Self { outside, inside, user: None, ends, block, gateway: None, process })
     }
 
     /// Makes the ends in the caller's namespace and in that of `first`'s inside end. The link is a
@@ -130,48 +162,85 @@ impl Network {
         number: u8,
         end: OwnedFd,
     ) -> Result<Self, Error> {
-        if first.user.is_some() {
-            let operation = "make several links in a user namespace";
-            return Err(Error::new(operation, std::io::ErrorKind::PermissionDenied).with_hint(
-                "run it as root, or all in one: `unshare --user --map-root-user --net`",
-            ));
+        if let Some(user) = &first.user {
+            let (outer, inner) = (&first.outside.namespace, &first.inside.namespace);
+            let passed = in_namespaces(user, outer, || {
+                let (outside, block, v6) = outside(settings)?;
+                let inside = inner.run(|| inside_beside(settings, block, v6, number))??;
+                pass(outside, inside, &ends(block, v6), Vec::new())
+            })?;
+            let user = user.try_clone().map_err(|e| Error::new("share a user namespace", e))?;
+            return Self::of_passed(user, passed, false, Some(end));
         }
         let (outside, block, v6) = outside(settings)?;
         let namespace = &first.inside.namespace;
         let inside = namespace.run(|| inside_beside(settings, block, v6, number))??;
         let ends = ends(block, v6);
-        Ok(Self { outside, inside, user: None, ends, block: Some(block), process: Some(end) })
+        let (block, process) = (Some(block), Some(end));
+        Ok(Self { outside, inside, user: None, ends, block, gateway: None, process })
     }
 
-    /// Makes the ends in a process with a user namespace of its own. They are passed back as
-    /// descriptors.
-    fn in_new_user_namespace(settings: &Settings) -> Result<Self, Error> {
-        let (user, handed) = in_own_namespaces(|| {
+    /// Makes the ends in a process with a user namespace of its own, with a gateway if `dns` is
+    /// given: whether it needs the sockets of a DNS forwarder.
+    fn in_new_user_namespace(settings: &Settings, dns: Option<bool>) -> Result<Self, Error> {
+        let (user, passed) = in_own_namespaces(|| {
+            let gateway = dns.map(|_| Gateway::new()).transpose()?;
             let network = Self::in_this_namespace(settings)?;
-            let [outside, inside] = [network.outside, network.inside];
-            let indexes = [outside.interface.index(), inside.interface.index()];
-            let text = serde_json::to_string(&(&network.ends, indexes)).unwrap_or_default();
-            let fds = [outside, inside].into_iter().flat_map(|end| {
-                [end.tun.into_fd(), end.interface.into_fd(), end.namespace.into_fd()]
-            });
-            Ok(PassedFds { fds: fds.collect(), text })
+            let mut more = gateway.map(Gateway::into_fds).unwrap_or_default();
+            if dns == Some(true)
+                && let Some(Bound { udp, tcp }) = Bound::at((network.ends.outside, PORT).into())?
+            {
+                more.splice(0..0, [OwnedFd::from(udp), tcp.into()]);
+            }
+            pass(network.outside, network.inside, &network.ends, more)
         })?;
+        Self::of_passed(user, passed, dns == Some(true), None)
+    }
+
+    /// The network of descriptors from [`pass`], in this process. They begin with those of a DNS
+    /// forwarder after the ends if it `has_dns`.
+    fn of_passed(
+        user: OwnedFd,
+        passed: PassedFds,
+        has_dns: bool,
+        process: Option<OwnedFd>,
+    ) -> Result<Self, Error> {
         let lost = || Error::new("take over the ends of the link", std::io::ErrorKind::InvalidData);
         let (ends, indexes): (Ends, [u32; 2]) =
-            serde_json::from_str(&handed.text).map_err(|_| lost())?;
-        let mut fds = handed.fds.into_iter();
+            serde_json::from_str(&passed.text).map_err(|_| lost())?;
+        let mut fds = passed.fds.into_iter();
+        let mut next = || fds.next().ok_or_else(lost);
         let mut end = |index| {
-            let mut next = || fds.next().ok_or_else(lost);
             let (tun, interface, namespace) = (next()?, next()?, next()?);
-            Ok(End {
+            Ok::<_, Error>(End {
                 tun: Tun::from_fd(tun)?,
                 interface: Interface::from_fd(interface, index)?,
                 namespace: NetNamespace::from_fd(namespace),
             })
         };
         let [outside, inside] = [end(indexes[0])?, end(indexes[1])?];
-        Ok(Self { outside, inside, user: Some(user), ends, block: None, process: None })
+        let dns =
+            if has_dns { Some(Bound { udp: next()?.into(), tcp: next()?.into() }) } else { None };
+        let rest: Vec<_> = fds.collect();
+        let gateway = if rest.is_empty() {
+            None
+        } else {
+            Some(GatewayParts { gateway: Gateway::from_fds(rest)?, dns })
+        };
+        Ok(Self { outside, inside, user: Some(user), ends, block: None, gateway, process })
     }
+}
+
+/// Converts both ends, and further descriptors, to what a child process passes back.
+fn pass(outside: End, inside: End, ends: &Ends, more: Vec<OwnedFd>) -> Result<PassedFds, Error> {
+    let indexes = [outside.interface.index(), inside.interface.index()];
+    let text = serde_json::to_string(&(ends, indexes)).map_err(|e| {
+        Error::new("pass the ends of the link", std::io::Error::other(e.to_string()))
+    })?;
+    let fds = [outside, inside]
+        .into_iter()
+        .flat_map(|end| [end.tun.into_fd(), end.interface.into_fd(), end.namespace.into_fd()]);
+    Ok(PassedFds { fds: fds.chain(more).collect(), text })
 }
 
 /// A device in the calling thread's namespace.
@@ -284,17 +353,8 @@ fn add(interface: &Interface, address: Option<Prefix>) -> Result<(), Error> {
 
 /// Converts errors of a system without IPv6, or with IPv6 disabled, to `false`.
 fn optional(result: Result<(), Error>) -> Result<bool, Error> {
-    use rustix::io::Errno;
-    const WITHOUT: [Errno; 3] = [Errno::AFNOSUPPORT, Errno::OPNOTSUPP, Errno::ACCESS];
     match result {
-        Err(error)
-            if error
-                .source()
-                .raw_os_error()
-                .is_some_and(|code| WITHOUT.iter().any(|errno| errno.raw_os_error() == code)) =>
-        {
-            Ok(false)
-        }
+        Err(error) if error.is_without_ipv6() => Ok(false),
         result => result.map(|()| true),
     }
 }

@@ -1,46 +1,49 @@
-//! The networks outside of this machine: address translation for the link's addresses, and the DNS
-//! servers of this machine for the command.
+//! The networks outside of this machine: address translation for the link's addresses or, without
+//! privilege, a gateway, and the DNS servers of this machine for the command.
 //!
 //! A DNS server at a loopback address exists only in the caller's network namespace. For such
 //! servers a forwarder answers at the outer end of the link, and the command sees another
 //! `/etc/resolv.conf` that names it. Other servers are reached through the link.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 
 use tun::{Error, Interface, Translation};
 
 use crate::dns::{Forwarder, PORT};
-use crate::network::Network;
+use crate::gateway::Relay;
+use crate::network::{GatewayParts, Network};
 
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 
 /// The connection of a link to the networks outside. It ends when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Reach {
-    translation: Translation,
+    way: Way,
     /// The list of DNS servers for the command, if it is not the caller's.
     resolv_conf: Option<String>,
     _forwarder: Option<Forwarder>,
 }
 
+#[derive(Debug)]
+enum Way {
+    /// The kernel translates addresses.
+    Translation(Translation),
+    /// This process has a socket for each connection. A link beside the first one has its relay.
+    Gateway { _relay: Option<Relay> },
+}
+
 impl Reach {
-    pub(crate) fn new(network: &Network) -> Result<Self, Error> {
-        let Some(block) = network.block else {
-            let operation = "reach the network outside of this machine from a user namespace";
-            return Err(
-                Error::new(operation, io::ErrorKind::PermissionDenied).with_hint("run it as root")
-            );
-        };
-        let [v4, v6] = block.whole();
+    pub(crate) fn new(network: &mut Network, mtu: u32) -> Result<Self, Error> {
+        if network.user.is_some() {
+            return Self::by_gateway(network, mtu);
+        }
+        let whole = network.block.map(|block| block.whole()).unwrap_or_default();
+        let [v4, v6] = whole;
         let v6 = v6.filter(|_| network.ends.outside_v6.is_some());
         let prefixes: Vec<_> = v4.into_iter().chain(v6).collect();
         let translation = Translation::new(&network.outside.interface, &prefixes)?;
-        let servers = match std::fs::read_to_string(RESOLV_CONF) {
-            Ok(text) => Some(Servers::of(&text, network.ends.outside)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(Error::new(format!("read `{RESOLV_CONF}`"), error)),
-        };
+        let servers = Servers::of_this_machine(network.ends.outside)?;
         let servers = servers.filter(|servers| !servers.local.is_empty());
         let (resolv_conf, forwarder) = match servers {
             None => (None, None),
@@ -48,7 +51,24 @@ impl Reach {
                 (Some(resolv_conf), Forwarder::start(network.ends.outside, local)?)
             }
         };
-        Ok(Self { translation, resolv_conf, _forwarder: forwarder })
+        let way = Way::Translation(translation);
+        Ok(Self { way, resolv_conf, _forwarder: forwarder })
+    }
+
+    fn by_gateway(network: &mut Network, mtu: u32) -> Result<Self, Error> {
+        let Some(GatewayParts { gateway, dns }) = network.gateway.take() else {
+            let way = Way::Gateway { _relay: None };
+            return Ok(Self { way, resolv_conf: None, _forwarder: None });
+        };
+        let servers = Servers::of_this_machine(network.ends.outside)?;
+        let (resolv_conf, forwarder) = match (servers, dns) {
+            (Some(Servers { local, resolv_conf }), Some(bound)) if !local.is_empty() => {
+                (Some(resolv_conf), Some(Forwarder::with(bound, local)?))
+            }
+            _ => (None, None),
+        };
+        let way = Way::Gateway { _relay: Some(Relay::start(gateway, mtu)?) };
+        Ok(Self { way, resolv_conf, _forwarder: forwarder })
     }
 
     /// The content of the command's `/etc/resolv.conf`, if it is not the caller's.
@@ -56,10 +76,20 @@ impl Reach {
         self.resolv_conf.as_deref()
     }
 
-    /// Packets of the link that rules of this machine's firewall have dropped.
-    pub(crate) fn dropped_packets(&self) -> Result<u64, Error> {
-        self.translation.dropped_packets()
+    /// Packets of the link that rules of this machine's firewall have dropped. `None` if packets of
+    /// the link do not pass the firewall.
+    pub(crate) fn dropped_packets(&self) -> Result<Option<u64>, Error> {
+        match &self.way {
+            Way::Translation(translation) => translation.dropped_packets().map(Some),
+            Way::Gateway { .. } => Ok(None),
+        }
     }
+}
+
+/// Whether a DNS server of this machine has an address that only the caller's namespace reaches.
+pub(crate) fn needs_forwarder() -> Result<bool, Error> {
+    let servers = Servers::of_this_machine(Ipv4Addr::LOCALHOST.into())?;
+    Ok(servers.is_some_and(|servers| !servers.local.is_empty()))
 }
 
 /// The DNS servers of a `resolv.conf(5)`.
@@ -72,6 +102,15 @@ struct Servers {
 }
 
 impl Servers {
+    /// The servers of this machine. `None` if it has no list.
+    fn of_this_machine(forwarder: IpAddr) -> Result<Option<Self>, Error> {
+        match std::fs::read_to_string(RESOLV_CONF) {
+            Ok(text) => Ok(Some(Self::of(&text, forwarder))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::new(format!("read `{RESOLV_CONF}`"), error)),
+        }
+    }
+
     fn of(text: &str, forwarder: IpAddr) -> Self {
         let (mut local, mut lines) = (Vec::new(), Vec::new());
         let mut has_server = false;

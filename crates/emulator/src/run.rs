@@ -11,10 +11,10 @@ use units::{Duration, Instant};
 use crate::attached::{Attachment, Target};
 use crate::control::{Control, Server};
 use crate::convert::seconds;
-use crate::network::{Ends, Network};
+use crate::network::{Ends, Network, WithoutPrivilege};
 use crate::program::{Environment, Program};
 use crate::pump::{Finished, Pump};
-use crate::reach::Reach;
+use crate::reach::{Reach, needs_forwarder};
 use crate::report::Report;
 use crate::settings::{Schedule, Settings};
 use crate::trace::{Capture, Trace};
@@ -114,8 +114,23 @@ impl Emulation {
     /// # Errors
     /// If there are no TUN devices, no privilege or no free addresses.
     pub fn new(settings: &Settings, own: bool) -> Result<Self, EmulationError> {
+        let own = if own { WithoutPrivilege::OwnNamespaces } else { WithoutPrivilege::Refused };
         let network = Network::new(settings, own)?;
         Ok(Self { settings: settings.clone(), network, attached: false, reach: None })
+    }
+
+    /// Makes both ends as [`new`](Self::new) does, and connects the link to the networks outside of
+    /// this machine. Without the privilege, the outer end is in a namespace of the user's own with
+    /// a gateway, whose connections are those of this process.
+    ///
+    /// # Errors
+    /// The errors of [`new`](Self::new) and [`reach_outside`](Self::reach_outside).
+    pub fn reaching_outside(settings: &Settings) -> Result<Self, EmulationError> {
+        let needs_dns = needs_forwarder()?;
+        let network = Network::new(settings, WithoutPrivilege::Gateway { needs_dns })?;
+        let mut made = Self { settings: settings.clone(), network, attached: false, reach: None };
+        made.reach_outside()?;
+        Ok(made)
     }
 
     /// Makes both ends: one in the network namespace of the calling thread, one in an existing
@@ -130,12 +145,13 @@ impl Emulation {
     }
 
     /// Connects the link to the networks outside of this machine, by address translation, with the
-    /// DNS servers of this machine.
+    /// DNS servers of this machine. A link in a namespace of the user's own has the gateway of the
+    /// first link.
     ///
     /// # Errors
     /// If there is no default route, no privilege, or no nftables in the kernel.
     pub fn reach_outside(&mut self) -> Result<(), EmulationError> {
-        self.reach = Some(Reach::new(&self.network)?);
+        self.reach = Some(Reach::new(&mut self.network, self.settings.mtu)?);
         Ok(())
     }
 
@@ -206,7 +222,7 @@ impl Emulation {
             outside.end(clock, TERMINATION_TIMEOUT)?;
         }
         written.map_err(|source| unwritable(job.capture.as_ref(), source))?;
-        let dropped = self.reach.as_ref().map(Reach::dropped_packets).transpose()?;
+        let dropped = self.reach.as_ref().map(Reach::dropped_packets).transpose()?.flatten();
         Ok(Report {
             command: job.command.clone(),
             exit_status,

@@ -35,7 +35,7 @@ impl Several {
     /// Adds a link, and returns its addresses.
     ///
     /// # Errors
-    /// If there are eight links, without privilege, and if the first link has an existing namespace
+    /// If there are eight links, and if the first link has an existing namespace
     /// whose rules use the number of the link.
     pub fn add(&mut self, settings: &Settings) -> Result<&mut Emulation, EmulationError> {
         let number = self.others.len() + 2;

@@ -50,14 +50,19 @@ impl Emulation {
         down: Option<ScenarioLink>,
     ) -> PyResult<Self> {
         let (settings, schedule) = read(settings_json, up, down)?;
-        let mut emulation = match target.map(existing).transpose()? {
-            Some(target) => emulator::Emulation::attached(&settings, &target),
+        let emulation = match target.map(existing).transpose()? {
+            Some(target) => {
+                emulator::Emulation::attached(&settings, &target).and_then(|mut made| {
+                    if nat {
+                        made.reach_outside()?;
+                    }
+                    Ok(made)
+                })
+            }
+            None if nat => emulator::Emulation::reaching_outside(&settings),
             None => emulator::Emulation::new(&settings, own),
         }
         .map_err(|e| refusal(&e))?;
-        if nat {
-            emulation.reach_outside().map_err(|e| refusal(&e))?;
-        }
         Ok(Self { prepared: Some(Several::new(emulation)), schedules: vec![schedule], nat })
     }
 

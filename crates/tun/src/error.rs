@@ -41,6 +41,12 @@ impl Error {
         &self.source
     }
 
+    /// Whether the system has no IPv6, or it is disabled.
+    pub fn is_without_ipv6(&self) -> bool {
+        const WITHOUT: [libc::c_int; 3] = [libc::EAFNOSUPPORT, libc::EOPNOTSUPP, libc::EACCES];
+        self.source.raw_os_error().is_some_and(|code| WITHOUT.contains(&code))
+    }
+
     /// Whether a capability is missing (`EPERM`), which a user has in a user namespace. A file that
     /// may not be opened (`EACCES`) does not count, because a user namespace does not help there.
     pub fn is_permission_denied(&self) -> bool {

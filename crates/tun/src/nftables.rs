@@ -17,6 +17,9 @@ const NESTED: u16 = 0x8000;
 /// `NF_DROP` and `NF_ACCEPT`.
 const DROP: u32 = 0;
 const ACCEPT: u32 = 1;
+/// `NFT_FIB_RESULT_ADDRTYPE` and `NFTA_FIB_F_DADDR`.
+const FIB_RESULT_ADDRESS_TYPE: u32 = 3;
+const FIB_OF_DESTINATION: u32 = 2;
 
 /// Attributes, as `nf_tables.h` numbers them.
 mod attribute {
@@ -45,6 +48,8 @@ pub(crate) enum Hook {
     SourceTranslation,
     /// Forwarded packets, with a priority.
     Forward(i32),
+    /// Arriving packets before their route is chosen (`mangle`, priority -150).
+    Arrival,
 }
 
 /// One step of a rule. A test that fails ends the rule.
@@ -66,6 +71,21 @@ pub(crate) enum Step {
     Masquerade,
     /// Drops the packet.
     Drop,
+    /// The name of the interface at which the packet arrived begins with these bytes.
+    ArrivedAtNamed(&'static str),
+    /// The destination is an address of this network namespace.
+    ToThisHost,
+    /// The transport protocol, by its IP protocol number.
+    Protocol(u8),
+    /// The TCP segment has SYN and none of ACK, RST and FIN.
+    OpensConnection,
+    /// Gives the packet to the connection of its addresses, or else to the transparent socket at
+    /// this port of the unspecified address.
+    DeliverTo(u16),
+    /// Sets the mark of the packet, for policy routing.
+    Mark(u32),
+    /// Ends the rules of the chain.
+    Accept,
 }
 
 /// A table of the family `inet`, in the network namespace of the thread that made it. It is removed
@@ -93,6 +113,11 @@ impl Table {
         Ok(table)
     }
 
+    /// Converts the table to its socket, with which it is removed.
+    pub(crate) fn into_fd(self) -> OwnedFd {
+        self.socket
+    }
+
     /// Adds a base chain with rules. Packets that no rule drops pass.
     ///
     /// # Errors
@@ -106,6 +131,7 @@ impl Table {
         let (kind, number, priority) = match hook {
             Hook::SourceTranslation => ("nat", libc::NF_INET_POST_ROUTING, 100),
             Hook::Forward(priority) => ("filter", libc::NF_INET_FORWARD, priority),
+            Hook::Arrival => ("filter", libc::NF_INET_PRE_ROUTING, -150),
         };
         let mut request = create(libc::NFT_MSG_NEWCHAIN);
         request.attribute(attribute::CHAIN_TABLE, &text(&self.name));
@@ -209,16 +235,34 @@ impl Step {
             Self::From(prefix) => source_has(request, prefix),
             Self::Count => expression(request, "counter", |_| ()),
             Self::Masquerade => expression(request, "masq", |_| ()),
-            Self::Drop => expression(request, "immediate", |request| {
-                // The verdict register is 0: NFTA_IMMEDIATE_DREG is 1, NFTA_IMMEDIATE_DATA 2,
-                // NFTA_DATA_VERDICT 2, NFTA_VERDICT_CODE 1.
-                request.attribute(1, &0_u32.to_be_bytes());
-                let data = request.begin(2 | NESTED);
-                let verdict = request.begin(2 | NESTED);
-                request.attribute(1, &DROP.to_be_bytes());
-                request.end(verdict);
-                request.end(data);
-            }),
+            Self::Drop => verdict(request, DROP),
+            Self::ArrivedAtNamed(start) => {
+                meta(request, libc::NFT_META_IIFNAME);
+                compare(request, libc::NFT_CMP_EQ, start.as_bytes());
+            }
+            Self::ToThisHost => destination_is_local(request),
+            Self::Protocol(number) => {
+                meta(request, libc::NFT_META_L4PROTO);
+                compare(request, libc::NFT_CMP_EQ, &[number]);
+            }
+            Self::OpensConnection => opens_connection(request),
+            Self::DeliverTo(port) => {
+                set(request, &port.to_be_bytes());
+                // NFTA_TPROXY_FAMILY, NFTA_TPROXY_REG_PORT. Without a family, both are meant.
+                expression(request, "tproxy", |request| {
+                    request.attribute(1, &libc::NFPROTO_UNSPEC.to_be_bytes());
+                    request.attribute(3, &register());
+                });
+            }
+            Self::Mark(value) => {
+                set(request, &value.to_ne_bytes());
+                // NFTA_META_KEY, NFTA_META_SREG.
+                expression(request, "meta", |request| {
+                    request.attribute(2, &libc::NFT_META_MARK.to_be_bytes());
+                    request.attribute(3, &register());
+                });
+            }
+            Self::Accept => verdict(request, ACCEPT),
         }
     }
 }
@@ -267,6 +311,53 @@ fn meta(request: &mut Request, key: libc::c_int) {
     });
 }
 
+/// Loads bytes of a header of the packet into the register.
+fn load(request: &mut Request, base: libc::c_int, at: u32, len: u32) {
+    expression(request, "payload", |request| {
+        // NFTA_PAYLOAD_DREG, _BASE, _OFFSET, _LEN.
+        request.attribute(1, &register());
+        request.attribute(2, &base.to_be_bytes());
+        request.attribute(3, &at.to_be_bytes());
+        request.attribute(4, &len.to_be_bytes());
+    });
+}
+
+/// Keeps the bits of the register that `mask` has.
+fn mask(request: &mut Request, mask: &[u8]) {
+    let len = u32::try_from(mask.len()).unwrap_or_default();
+    expression(request, "bitwise", |request| {
+        // NFTA_BITWISE_SREG, _DREG, _LEN, _MASK, _XOR.
+        request.attribute(1, &register());
+        request.attribute(2, &register());
+        request.attribute(3, &len.to_be_bytes());
+        data(request, 4, mask);
+        data(request, 5, &vec![0; mask.len()]);
+    });
+}
+
+/// Writes a constant to the register.
+fn set(request: &mut Request, value: &[u8]) {
+    expression(request, "immediate", |request| {
+        // NFTA_IMMEDIATE_DREG, NFTA_IMMEDIATE_DATA.
+        request.attribute(1, &register());
+        data(request, 2, value);
+    });
+}
+
+/// Ends the evaluation of the chain with a verdict.
+fn verdict(request: &mut Request, code: u32) {
+    expression(request, "immediate", |request| {
+        // The verdict register is 0: NFTA_IMMEDIATE_DREG is 1, NFTA_IMMEDIATE_DATA 2,
+        // NFTA_DATA_VERDICT 2, NFTA_VERDICT_CODE 1.
+        request.attribute(1, &0_u32.to_be_bytes());
+        let data = request.begin(2 | NESTED);
+        let verdict = request.begin(2 | NESTED);
+        request.attribute(1, &code.to_be_bytes());
+        request.end(verdict);
+        request.end(data);
+    });
+}
+
 /// Compares the first bytes of the register.
 fn compare(request: &mut Request, operation: libc::c_int, value: &[u8]) {
     expression(request, "cmp", |request| {
@@ -282,6 +373,26 @@ fn data(request: &mut Request, kind: u16, value: &[u8]) {
     let start = request.begin(kind | NESTED);
     request.attribute(1, value);
     request.end(start);
+}
+
+/// Compares the type of the destination with that of addresses of the namespace.
+fn destination_is_local(request: &mut Request) {
+    // NFTA_FIB_DREG, NFTA_FIB_RESULT, NFTA_FIB_FLAGS.
+    expression(request, "fib", |request| {
+        request.attribute(1, &register());
+        request.attribute(2, &FIB_RESULT_ADDRESS_TYPE.to_be_bytes());
+        request.attribute(3, &FIB_OF_DESTINATION.to_be_bytes());
+    });
+    compare(request, libc::NFT_CMP_EQ, &u32::from(libc::RTN_LOCAL).to_ne_bytes());
+}
+
+/// Compares the control bits of a TCP segment (RFC 9293 §3.1) with SYN alone.
+fn opens_connection(request: &mut Request) {
+    const FIN_SYN_RST_ACK: u8 = 0x17;
+    const SYN: u8 = 0x02;
+    load(request, libc::NFT_PAYLOAD_TRANSPORT_HEADER, 13, 1);
+    mask(request, &[FIN_SYN_RST_ACK]);
+    compare(request, libc::NFT_CMP_EQ, &[SYN]);
 }
 
 /// Compares the source address with a prefix, for packets of its IP version.
@@ -302,21 +413,8 @@ fn source_has(request: &mut Request, prefix: Prefix) {
     let wanted: Vec<u8> = octets.iter().zip(&mask).map(|(octet, mask)| octet & mask).collect();
     meta(request, libc::NFT_META_NFPROTO);
     compare(request, libc::NFT_CMP_EQ, &[u8::try_from(protocol).unwrap_or_default()]);
-    expression(request, "payload", |request| {
-        // NFTA_PAYLOAD_DREG, _BASE, _OFFSET, _LEN.
-        request.attribute(1, &register());
-        request.attribute(2, &libc::NFT_PAYLOAD_NETWORK_HEADER.to_be_bytes());
-        request.attribute(3, &at.to_be_bytes());
-        request.attribute(4, &len.to_be_bytes());
-    });
-    expression(request, "bitwise", |request| {
-        // NFTA_BITWISE_SREG, _DREG, _LEN, _MASK, _XOR.
-        request.attribute(1, &register());
-        request.attribute(2, &register());
-        request.attribute(3, &len.to_be_bytes());
-        data(request, 4, &mask);
-        data(request, 5, &vec![0; octets.len()]);
-    });
+    load(request, libc::NFT_PAYLOAD_NETWORK_HEADER, at, len);
+    self::mask(request, &mask);
     compare(request, libc::NFT_CMP_EQ, &wanted);
 }
 

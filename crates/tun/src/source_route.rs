@@ -14,8 +14,8 @@ const FIRST: u32 = 7470;
 
 /// Attributes of rules (`linux/fib_rules.h`).
 const FRA_SRC: u16 = 2;
-const FRA_PRIORITY: u16 = 6;
-const FRA_TABLE: u16 = 15;
+pub(crate) const FRA_PRIORITY: u16 = 6;
+pub(crate) const FRA_TABLE: u16 = 15;
 
 /// The metric that the kernel gives to IPv6 routes without one (`IP6_RT_PRIO_USER`).
 const DEFAULT_METRIC_V6: u32 = 1024;

@@ -4,6 +4,8 @@
     reason = "ioctls of TUN devices, fork, unshare, signal handlers, scheduling: no safe wrapper exists"
 )]
 
+mod datagrams;
+
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, RawFd};
@@ -13,6 +15,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::ioctl::{IntegerSetter, Setter, Updater, ioctl, opcode};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+pub(crate) use datagrams::{ControlMessage, receive, set_socket_option};
 
 /// `struct ifreq` as used for TUN devices: a name, and flags in a union of 24 bytes.
 #[repr(C)]

@@ -1,6 +1,6 @@
 //! The network outside of this machine, for the addresses of a link (RFC 3022, RFC 2663 §4.1.2).
 
-use crate::exits::exits;
+use crate::exits::{Exit, exits};
 use crate::forwarding::{Forwarding, Wanted, allow_at_own};
 use crate::nftables::{Hook, Step, Table};
 use crate::{Error, Interface, Prefix};
@@ -25,15 +25,7 @@ impl Translation {
     /// # Errors
     /// If there is no default route, the privilege is missing, or the kernel has no nftables.
     pub fn new(link: &Interface, prefixes: &[Prefix]) -> Result<Self, Error> {
-        let exits: Vec<_> =
-            exits()?.into_iter().filter(|exit| exit.interface != link.index()).collect();
-        if !exits.iter().any(|exit| exit.is_default) {
-            let error = Error::new(
-                "reach the network outside of this machine",
-                rustix::io::Errno::NETUNREACH,
-            );
-            return Err(error.with_hint("there is no default route: `ip route`"));
-        }
+        let exits = exits_to_other_hosts(Some(link))?;
         let table = Table::new(link.name())?;
         let rules: Vec<_> = prefixes
             .iter()
@@ -70,6 +62,29 @@ impl Translation {
         let first = self.table.counted_packets(FIRST.0)?;
         Ok(first.saturating_sub(last))
     }
+}
+
+/// Lists the interfaces with routes to other hosts, except `link`.
+///
+/// # Errors
+/// If there is no default route.
+fn exits_to_other_hosts(link: Option<&Interface>) -> Result<Vec<Exit>, Error> {
+    let own = link.map(Interface::index);
+    let exits: Vec<_> = exits()?.into_iter().filter(|exit| Some(exit.interface) != own).collect();
+    if exits.iter().any(|exit| exit.is_default) {
+        return Ok(exits);
+    }
+    let error =
+        Error::new("reach the network outside of this machine", rustix::io::Errno::NETUNREACH);
+    Err(error.with_hint("there is no default route: `ip route`"))
+}
+
+/// Checks that the calling thread's namespace reaches the network outside of this machine.
+///
+/// # Errors
+/// If there is no default route.
+pub fn check_reach() -> Result<(), Error> {
+    exits_to_other_hosts(None).map(drop)
 }
 
 #[cfg(test)]

@@ -15,9 +15,10 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 use rustix::process::{WaitOptions, getgid, getuid, waitpid};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::namespace::loopback_up;
-use crate::{Error, sys};
+use crate::{Error, NetNamespace, sys};
 
 /// Descriptors and text passed back by the child process.
 #[derive(Debug, Default)]
@@ -45,9 +46,47 @@ impl PassedFds {
 pub fn in_own_namespaces(
     work: impl FnOnce() -> Result<PassedFds, Error>,
 ) -> Result<(OwnedFd, PassedFds), Error> {
-    let fail = |source: io::Error| Error::new("start a process in a user namespace", source);
-    let (ours, theirs) = UnixStream::pair().map_err(fail)?;
-    let child = sys::fork(|| match prepare(work).and_then(|passed| send(&theirs, &passed)) {
+    let mut passed = in_child(|| {
+        make_namespaces()?;
+        let path = "/proc/self/ns/user";
+        let own = fs::File::open(path).map_err(|e| Error::new(format!("open `{path}`"), e))?;
+        let mut passed = work()?;
+        passed.fds.insert(0, own.into());
+        Ok(passed)
+    })?;
+    if passed.fds.is_empty() {
+        return Err(not_started(io::ErrorKind::UnexpectedEof.into()));
+    }
+    let user = passed.fds.remove(0);
+    Ok((user, passed))
+}
+
+/// Runs `work` in namespaces that [`in_own_namespaces`] has made. There, `work` has every privilege
+/// and the restrictions of [`in_own_namespaces`].
+///
+/// # Errors
+/// If the user has not made the namespaces; the errors of `work`.
+pub fn in_namespaces(
+    user: &OwnedFd,
+    network: &NetNamespace,
+    work: impl FnOnce() -> Result<PassedFds, Error>,
+) -> Result<PassedFds, Error> {
+    in_child(|| {
+        move_into_link_name_space(user.as_fd(), Some(LinkNameSpaceType::User))
+            .map_err(|errno| Error::new("enter a user namespace", errno))?;
+        network.enter()?;
+        work()
+    })
+}
+
+fn not_started(source: io::Error) -> Error {
+    Error::new("start a process in a user namespace", source)
+}
+
+/// Runs `work` in a child process, which passes its result back.
+fn in_child(work: impl FnOnce() -> Result<PassedFds, Error>) -> Result<PassedFds, Error> {
+    let (ours, theirs) = UnixStream::pair().map_err(not_started)?;
+    let child = sys::fork(|| match work().and_then(|passed| send(&theirs, &passed)) {
         Ok(()) => 0,
         Err(error) => {
             // If the write fails, the empty response indicates the error.
@@ -55,22 +94,18 @@ pub fn in_own_namespaces(
             1
         }
     })
-    .map_err(fail)?;
+    .map_err(not_started)?;
     drop(theirs);
     let received = receive(&ours);
     // The child is only reaped here; the message tells how it ended.
     while waitpid(Some(child), WaitOptions::empty())
         .is_err_and(|errno| errno == rustix::io::Errno::INTR)
     {}
-    let mut passed = received?;
-    if passed.fds.is_empty() {
-        return Err(fail(io::ErrorKind::UnexpectedEof.into()));
-    }
-    let user = passed.fds.remove(0);
-    Ok((user, passed))
+    received
 }
 
-fn prepare(work: impl FnOnce() -> Result<PassedFds, Error>) -> Result<PassedFds, Error> {
+/// Moves the calling process to new namespaces.
+fn make_namespaces() -> Result<(), Error> {
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
     sys::unshare_user_and_network().map_err(|source| {
         let hint = if source.raw_os_error() == Some(libc::ENOSPC) {
@@ -90,12 +125,7 @@ fn prepare(work: impl FnOnce() -> Result<PassedFds, Error>) -> Result<PassedFds,
     ] {
         fs::write(path, &line).map_err(|e| Error::new(format!("write `{line}` to `{path}`"), e))?;
     }
-    loopback_up()?;
-    let path = "/proc/self/ns/user";
-    let own = fs::File::open(path).map_err(|e| Error::new(format!("open `{path}`"), e))?;
-    let mut passed = work()?;
-    passed.fds.insert(0, own.into());
-    Ok(passed)
+    loopback_up()
 }
 
 /// First line of a message that reports success. The text follows; an error message has the error

@@ -105,7 +105,8 @@ beside_option: Option = click.option(
     metavar="OPTIONS",
     multiple=True,
     help="Add a link to COMMAND's network, with options of its own, e.g. '--name lte --preset lte'. "
-    "Packets from its address pass it. May be given several times. Needs root.",
+    "Packets from its address pass it. May be given several times. Without root it needs --nat or "
+    "--outside.",
 )
 """Decorator that adds the option of further links."""
 

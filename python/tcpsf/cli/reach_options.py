@@ -14,8 +14,8 @@ reach_options: Option = together(
     click.option(
         "--nat",
         is_flag=True,
-        help="Let COMMAND reach hosts outside of this machine, by address translation. Names are "
-        "resolved as on this machine. Needs root.",
+        help="Let COMMAND reach hosts outside of this machine: by address translation or, without "
+        "root, by a gateway where connections end. Names are resolved as on this machine.",
     ),
     click.option(
         "--netns",

@@ -153,8 +153,8 @@ def link(**options: LinkOption) -> Iterator[LinkNetwork]:
     The options are those of `tcpsf link`, with underscores for dashes: ``delay="20ms"``,
     ``down_rate="10mbit"``, ``loss=0.01``, ``preset="lte"``, ``at=["10s:loss=100%"]``,
     ``offload=False``. ``beside`` has the options of each further link of the commands, such as
-    ``[{"name": "lte", "preset": "lte"}]``. Without root, ``outside`` has to name a program for the
-    other end.
+    ``[{"name": "lte", "preset": "lte"}]``. Without root, either ``outside`` has to name a program
+    for the other end, or ``nat=True`` lets the commands reach other hosts.
 
     Yields a `LinkNetwork`. After the block it has the statistics. Raises
     `TcpsfError` if an option is invalid or the system refuses. If this process is
