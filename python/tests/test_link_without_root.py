@@ -108,22 +108,40 @@ def test_names_are_resolved_as_outside(machine: Namespace, tmp_path: Path, serve
     resolver(machine, tmp_path, "127.0.0.53")
 
 
-def test_links_inside_the_link_reach_hosts_outside(machine: Namespace) -> None:
-    """The link inside runs with the modules of these tests, in a Python that the user may run."""
-    if (
-        subprocess.run(
-            [PYTHON, "-c", "import sys; print(sys.version_info[:2])"],
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
-        != f"{sys.version_info[:2]}\n"
-    ):
+def with_modules(folder: Path) -> list[object]:
+    """Return words for a Python that the user may run, with the modules of these tests."""
+    ask = [PYTHON, "-c", "import sys; print(sys.version_info[:2])"]
+    found = subprocess.run(ask, check=True, capture_output=True, text=True).stdout
+    if found != f"{sys.version_info[:2]}\n":
         pytest.skip(f"`{PYTHON}` has another version")
     paths = ":".join(path for path in sys.path if Path(path).is_dir())
-    inner = ["env", f"PYTHONPATH={paths}", PYTHON, *link("--loss", "1%")[1:], "--"]
+    return ["env", f"PYTHONPATH={paths}", f"XDG_RUNTIME_DIR={folder}", PYTHON]
+
+
+def test_links_inside_the_link_reach_hosts_outside(machine: Namespace, folder: Path) -> None:
+    inner = [*with_modules(folder), *link("--loss", "1%")[1:], "--"]
     page = machine.run(*nat(), *inner, "curl", "-s", "http://server.example/")
     assert page.startswith((MACHINE, MACHINE_6))
+
+
+BLOCK = """
+import os, sys, tcpsf
+os.chdir(sys.argv[2])
+with tcpsf.link(nat=True, delay="5ms", beside=[{"delay": "1ms"}]) as net:
+    net.run(["curl", "-s", "-o", "page", f"http://{sys.argv[1]}/"], check=True)
+    net.run(["curl", "-s", "-o", "by_name", "http://server.example/"], check=True)
+    source = ["--interface", net.beside[0].inside]
+    net.run(["curl", "-s", *source, "-o", "second", f"http://{sys.argv[1]}/"], check=True)
+for each in (net, net.beside[0]):
+    print(each.result["down"]["delivered_bytes"] // 200_000)
+"""
+
+
+def test_a_block_of_python_reaches_hosts_outside(machine: Namespace, folder: Path) -> None:
+    words = [*with_modules(folder), "-c", BLOCK, SERVER, folder]
+    assert machine.run(*unprivileged(*words)) == "2\n1\n"
+    for name in ("page", "by_name", "second"):
+        assert len((folder / name).read_bytes()) > 200_000
 
 
 def test_git_and_curl_work_by_name(machine: Namespace, folder: Path) -> None:
@@ -264,6 +282,13 @@ def test_the_law_of_the_link_applies(machine: Namespace, folder: Path) -> None:
     assert found["down"]["dropped_loss_packets"] == 2
     assert found["down"]["delivered_bytes"] > 200_000
     assert found["firewall_dropped_packets"] is None
+
+
+def test_the_kind_of_reach_is_told(machine: Namespace) -> None:
+    words = [*TCPSF, "link", "--nat", "--", "true"]
+    told = "Without root, connections to other hosts end at the outer end: "
+    assert told in machine.run(*unprivileged(*words))
+    assert told not in machine.run(*words)
 
 
 def test_a_program_at_the_outer_end_has_its_address(machine: Namespace) -> None:

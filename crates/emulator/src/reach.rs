@@ -71,6 +71,11 @@ impl Reach {
         Ok(Self { way, resolv_conf, _forwarder: forwarder })
     }
 
+    /// Whether connections end at a gateway.
+    pub(crate) fn is_gateway(&self) -> bool {
+        matches!(self.way, Way::Gateway { .. })
+    }
+
     /// The content of the command's `/etc/resolv.conf`, if it is not the caller's.
     pub(crate) fn resolv_conf(&self) -> Option<&str> {
         self.resolv_conf.as_deref()

@@ -155,6 +155,12 @@ impl Emulation {
         Ok(())
     }
 
+    /// Whether connections of the link to the networks outside end at a gateway, because there is
+    /// no privilege for address translation.
+    pub fn has_gateway(&self) -> bool {
+        self.reach.as_ref().is_some_and(Reach::is_gateway)
+    }
+
     /// The addresses of the ends.
     pub fn ends(&self) -> &Ends {
         &self.network.ends

@@ -92,6 +92,13 @@ impl Emulation {
         Ok(links.links().map(|link| addresses(link.ends())).collect())
     }
 
+    /// Whether connections to hosts outside of this machine end at a gateway.
+    #[getter]
+    fn has_gateway(&self) -> PyResult<bool> {
+        let links = self.prepared.as_ref().ok_or_else(used)?;
+        Ok(links.links().any(emulator::Emulation::has_gateway))
+    }
+
     /// Runs a command behind the links without holding the interpreter's lock, and returns a report
     /// for each link as JSON. Termination signals to this process are forwarded to the command. A
     /// second call is an error. `captures` and `names` have one entry for each link, which may be

@@ -110,6 +110,8 @@ def command(
                 print_message(name + output.ends(ends))
                 if (queues := queue_text(link.directions, link.given)) is not None:
                     print_message(name + queues)
+            if emulation.has_gateway:
+                print_message(output.GATEWAY)
             captures = [each.capture for each in files]
             found = _run(emulation, list(command), other_end, captures, controls)
         for link, each, results in zip(links, files, found, strict=True):

@@ -25,7 +25,9 @@ LinkOption = str | float | bool | Sequence[str] | Sequence[Mapping[str, Any]] | 
 For ``beside`` it is the options of each further link.
 """
 
-_CLONE_NEWNET, _CLONE_NEWUSER = 0x4000_0000, 0x1000_0000
+_KINDS = {"user": 0x1000_0000, "net": 0x4000_0000, "mnt": 0x0002_0000}
+"""Namespaces of a command behind the link (setns(2)). The first gives the privilege for others."""
+
 _END_S = 30.0
 _HOLDER = ("sh", "-c", "echo $$ && exec cat")
 """The command behind the link. It prints its process and ends when its input does."""
@@ -122,26 +124,28 @@ def _environment(ends: Mapping[str, str | None], number: int) -> dict[str, str]:
 
 
 def enter(process: int) -> Callable[[], None]:
-    """Return a function that moves the calling process to the network of another one.
+    """Return a function that moves the calling process to the namespaces of another one.
 
-    A subprocess calls it before it executes the program. A user without root first joins the user
-    namespace of the link (setns(2)).
+    A subprocess calls it before it executes the program. With ``nat`` the mounts may differ, too:
+    those of the link have another ``/etc/resolv.conf``.
     """
     libc = ctypes.CDLL(None, use_errno=True)
 
     def join() -> None:
-        spaces = [("net", _CLONE_NEWNET)]
-        own = Path("/proc/self/ns/user").stat().st_ino
-        if Path(f"/proc/{process}/ns/user").stat().st_ino != own:
-            spaces.insert(0, ("user", _CLONE_NEWUSER))
+        folder = Path.cwd()
         opened = [
-            (os.open(f"/proc/{process}/ns/{name}", os.O_RDONLY), kind) for name, kind in spaces
+            (os.open(f"/proc/{process}/ns/{name}", os.O_RDONLY), kind)
+            for name, kind in _KINDS.items()
+            if Path(f"/proc/{process}/ns/{name}").stat().st_ino
+            != Path(f"/proc/self/ns/{name}").stat().st_ino
         ]
         for space, kind in opened:
             if libc.setns(space, kind) != 0:
                 number = ctypes.get_errno()
                 raise OSError(number, os.strerror(number))
             os.close(space)
+        # Other mounts begin with their root as the working directory.
+        os.chdir(folder)
 
     return join
 

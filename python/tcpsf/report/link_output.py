@@ -104,6 +104,13 @@ def rows(found: Mapping[str, Any]) -> list[list[str]]:
     return table
 
 
+GATEWAY = (
+    "Without root, connections to other hosts end at the outer end: "
+    "their sender on the link is this machine's TCP."
+)
+"""Message about a link with a gateway."""
+
+
 def as_text(found: Mapping[str, Any]) -> str:
     """Return the statistics of both directions side by side, as text."""
     tail = "".join(f"\n\n{warning}" for warning in warnings(found))

@@ -281,3 +281,6 @@ fn answer(device: &Tun, about: &[u8], error: &io::Error) {
         write(device, &message);
     }
 }
+
+#[cfg(test)]
+mod tests;
