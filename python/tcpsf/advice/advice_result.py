@@ -302,7 +302,7 @@ def assumptions(found: Advice) -> Iterator[str]:
         f"`{name}` for {text.count(count, 'transfer')}"
         for name, count in counted(found.setups).items()
     )
-    yield f"Senders are replayed as {replayed}; receivers as Linux 6.18."
+    yield f"Senders are replayed as {replayed}; receivers as Linux 6.18{_delays(found)}."
     yield f"The initial window is {text.count(population.initial_window, 'segment')}."
     yield (
         f"{text.count(len(found.setups), 'simulated path represents', 'simulated paths represent')} those "
@@ -337,6 +337,16 @@ def assumptions(found: Advice) -> Iterator[str]:
         yield "The loss law of the capture is only approximated: its bursts and its sizes together."
     for reason, count in population.left_out.items():
         yield f"{text.count(count, 'transfer is', 'transfers are')} left out: {reason}."
+
+
+def _delays(found: Advice) -> str:
+    """Return the words about receivers that delay acknowledgments."""
+    delayed = [(part.ack_delay_s, len(part.sizes)) for part in found.setups if part.ack_delay_s]
+    if not delayed:
+        return ""
+    count = text.count(sum(number for _, number in delayed), "transfer")
+    times = ", ".join(text.plain(1e3 * each, 0) for each in sorted({delay for delay, _ in delayed}))
+    return f". For {count} they delay acknowledgments of lone segments by {times} ms, as in the capture"
 
 
 def as_json(found: Advice) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from tcpsf.advice.receivers import ack_delay_s
 from tcpsf.captures import CaptureResult
 from tcpsf.errors import TcpsfError
 
@@ -60,8 +61,10 @@ class Population:
     """A row per transfer. ``window`` is that of its first flight in segments, ``rate_bps`` the rate
     of the slowest link (null if it is not known to be limited), ``lossy`` whether data was sent
     again. In transfers that start every ``interval_s``, as many packets leave for an address as in the
-    capture, or one in ``rtt_s``. The others are ``flow``, ``bytes``, ``segments``, ``completion_s``,
-    ``kind``, ``sack``, ``timestamps``, ``mss`` and ``loss_factor``."""
+    capture, or one in ``rtt_s``. ``ack_delay_s`` is the delay of the receiver's acknowledgments, or
+    zero for that of Linux, and ``srtt_s`` the sender's smoothed round-trip time at the beginning. The
+    others are ``flow``, ``bytes``, ``segments``, ``completion_s``, ``kind``, ``sack``, ``timestamps``,
+    ``mss`` and ``loss_factor``."""
     left_out: dict[str, int]
     """Transfers that are not replayed, by the reason."""
     initial_window: int
@@ -105,7 +108,7 @@ def population(
     chosen, lost_time_s = _direction(flows, found.tables.episodes, direction)
     flows = flows.filter(direction=chosen)
     rows = found.tables.transfers.join(_flow_facts(flows), on=["flow", "direction"])
-    rows = rows.with_columns(_rate_bps()).with_columns(_rtt_s())
+    rows = ack_delay_s(rows.with_columns(_rate_bps())).with_columns(_rtt_s())
     _check(name, rows)
     initial = _initial_window(rows)
     events = found.tables.retransmissions.filter(direction=chosen).join(
@@ -149,6 +152,8 @@ def _columns(rows: pl.DataFrame, initial: int, packets: float) -> pl.DataFrame:
         .alias("window"),
         "rtt_s",
         "rate_bps",
+        "ack_delay_s",
+        "srtt_s",
         _interval_s(packets),
         "completion_s",
         "kind",
@@ -185,6 +190,7 @@ def _flow_facts(flows: pl.DataFrame) -> pl.DataFrame:
         "destination",
         "kind",
         pl.coalesce(pl.col("lag_s") + pl.col("rtt_min_s"), handshake).alias("flow_rtt_s"),
+        pl.min_horizontal(pl.col("lag_s") + pl.col("rtt_min_s"), handshake).alias("shortest_s"),
         "lag_s",
         (pl.col("sack_permitted") > 0).alias("sack"),
         (pl.col("timestamps") > 0).alias("timestamps"),
@@ -203,13 +209,16 @@ def _rtt_s() -> pl.Expr:
 
     The minimum during the transfer contains the queue of other traffic, and the transmission of one
     packet on the slowest link, which the replay adds. That of a single segment may also contain a
-    delayed acknowledgment. Then it is the minimum of the connection.
+    delayed acknowledgment. Then it is the minimum of the connection. With a receiver that delays, all
+    acknowledgments of the connection may be delayed, but not that of the handshake, whose packets are
+    short.
     """
     import polars as pl
 
     own = pl.when(pl.col("segments") > 1).then(pl.col("lag_s") + pl.col("rtt_min_s"))
-    rtt = pl.coalesce(own, "flow_rtt_s")
     packet_s = 8.0 * _packet_bytes() / pl.col("rate_bps").fill_null(math.inf)
+    shortest = pl.when(pl.col("ack_delay_s") > 0).then(pl.col("shortest_s") + packet_s)
+    rtt = pl.coalesce(pl.min_horizontal(shortest, own), "flow_rtt_s")
     return pl.max_horizontal(rtt - packet_s, LEAST_OF_RTT * rtt).alias("rtt_s")
 
 

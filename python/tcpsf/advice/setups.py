@@ -1,7 +1,8 @@
 """Set-ups of a replay: a bounded number of paths and senders that stand for all transfers.
 
-Transfers whose connections have the same kind of sender, the same options, the same segment size and
-about the same round-trip time share a set-up. Each of them keeps its own size.
+Transfers whose connections have the same kind of sender, the same options, the same segment size, the
+same delay of acknowledgments and about the same round-trip time share a set-up. Each of them keeps its
+own size.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from tcpsf.advice.law_variants import LawVariant, scaled
 from tcpsf.advice.population import Population
+from tcpsf.advice.receivers import initial_rtt_s
 from tcpsf.advice.remedy_list import COUNTED, RFC_WINDOW, Remedy
 from tcpsf.scenario import Link, Scenario, Tcp, Transfers
 
 MOST_GROUPS = 12
-"""Largest number of combinations of sender, options, segment size, window and class of losses."""
+"""Largest number of combinations of all that the transfers of a set-up have in common."""
 
 MOST_SETUPS = 48
 """Largest number of set-ups."""
@@ -92,6 +94,10 @@ class _Group(NamedTuple):
     loss_factor: float
     doublings: int
     """Binary logarithm of the rate in bits per second, rounded; 0 without a limit."""
+    ack_delay_s: float
+    """Delay of the receiver's acknowledgments in seconds; 0 for that of Linux."""
+    initial_rtt_s: float
+    """Round-trip time in seconds from which the timers begin; 0 for that of the path."""
 
 
 class _Member(NamedTuple):
@@ -123,6 +129,10 @@ class ReplaySetup:
     """Rate of the slowest link in bits per second: the geometric mean. ``None`` without a limit."""
     interval_s: float
     """Time in seconds between transfers whose losses in bursts belong together."""
+    ack_delay_s: float | None
+    """Delay in seconds of acknowledgments of lone segments; ``None`` for the receiver of Linux."""
+    initial_rtt_s: float | None
+    """Round-trip time in seconds from which the timers begin; ``None`` for that of the path."""
     sizes: tuple[int, ...]
     """Bytes of each transfer in ascending order."""
 
@@ -146,6 +156,8 @@ class ReplaySetup:
             "rtt_s": self.rtt_s,
             "rate_bps": self.rate_bps,
             "interval_s": self.interval_s,
+            "ack_delay_s": self.ack_delay_s,
+            "initial_rtt_s": self.initial_rtt_s,
             "transfers": len(sizes),
             "size_min_bytes": sizes[0],
             "size_median_bytes": sizes[len(sizes) // 2],
@@ -165,7 +177,10 @@ def setups(found: Population, *, sender: str | None = None) -> tuple[ReplaySetup
         options = row["sack"], row["timestamps"], row["mss"]
         rate_bps = row["rate_bps"] or 0.0
         doublings = round(math.log2(rate_bps)) if rate_bps else 0
-        group = _Group(control, *options, window, row["loss_factor"], doublings)
+        delay_s = row["ack_delay_s"]
+        is_later = delay_s and control.profile == LINUX and row["srtt_s"] is not None
+        timers = initial_rtt_s(row["rtt_s"], delay_s, row["srtt_s"]) if is_later else 0.0
+        group = _Group(control, *options, window, row["loss_factor"], doublings, delay_s, timers)
         member = _Member(row["rtt_s"], row["bytes"], row["interval_s"], rate_bps)
         grouped[group].append(member)
     made = [
@@ -179,6 +194,8 @@ def setups(found: Population, *, sender: str | None = None) -> tuple[ReplaySetup
             rtt_s=fmean(each.rtt_s for each in near),
             rate_bps=_rate_bps(near),
             interval_s=fmean(each.interval_s for each in near),
+            ack_delay_s=group.ack_delay_s or None,
+            initial_rtt_s=group.initial_rtt_s or None,
             sizes=tuple(sorted(each.bytes for each in near)),
         )
         for group, members, most in _shares(_merged(grouped))
@@ -221,6 +238,7 @@ def _merged(grouped: dict[_Group, list[_Member]]) -> dict[_Group, list[_Member]]
             key=lambda other: (
                 other.control == group.control,
                 other.sack == group.sack,
+                -abs(other.ack_delay_s - group.ack_delay_s),
                 -abs(other.loss_factor - group.loss_factor),
                 -abs(other.window - group.window),
                 -abs(other.doublings - group.doublings),
@@ -358,9 +376,12 @@ def _tcp(part: ReplaySetup) -> Tcp:
     rto_min = part.control.rto_min_s
     return Tcp(
         profile=part.control.profile,
-        receiver=LINUX,
+        receiver=None if part.ack_delay_s is not None else LINUX,
+        # RFC 5681 §4.2: every second segment is acknowledged at once.
+        ack_every=None if part.ack_delay_s is None else 2,
+        ack_delay=None if part.ack_delay_s is None else _nanos(part.ack_delay_s),
         mss=part.mss_bytes,
-        rtt_initial=_nanos(part.rtt_s),
+        rtt_initial=_nanos(part.initial_rtt_s or part.rtt_s),
         rto_min=None if rto_min is None else _nanos(rto_min),
         sack=part.sack,
         timestamps=part.timestamps,
