@@ -302,6 +302,8 @@ def assumptions(found: Advice) -> Iterator[str]:
         f"`{name}` for {text.count(count, 'transfer')}"
         for name, count in counted(found.setups).items()
     )
+    if population.reading is not None:
+        yield population.reading
     yield f"Senders are replayed as {replayed}; receivers as Linux 6.18{_delays(found)}."
     yield f"The initial window is {text.count(population.initial_window, 'segment')}."
     yield (

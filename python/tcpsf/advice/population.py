@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tcpsf.advice.receivers import ack_delay_s
-from tcpsf.captures import CaptureResult
+from tcpsf.captures import CaptureFacts, CaptureResult
 from tcpsf.errors import TcpsfError
 
 if TYPE_CHECKING:
@@ -75,8 +75,15 @@ class Population:
     """Minimum timeout in seconds of senders without RACK-TLP."""
     lost_time_s: float
     """Time in seconds that losses cost in this direction."""
+    damage: tuple[int, str] | None = None
+    """Position in the file at which reading ended early, and the reason."""
     losses_differ: bool = False
     """Whether losses differ between addresses, so that ``loss_factor`` is not 1."""
+
+    @property
+    def reading(self) -> str | None:
+        """Sentence about the end of the file that was not read, if it is damaged."""
+        return None if self.damage is None else f"Reading {_ended(self.damage)}."
 
     @property
     def lossy(self) -> int:
@@ -94,6 +101,7 @@ def population(
     """
     import polars as pl
 
+    _check_packets(name, found.facts)
     flows = found.tables.flows
     responder = pl.col("direction") == "responder"
     service = pl.when(responder).then("source_port").otherwise("destination_port")
@@ -131,6 +139,7 @@ def population(
         tail_probes=_has_probes(events, found.tables.episodes.filter(direction=chosen)),
         rto_min_s=_rto_min_s(events),
         lost_time_s=lost_time_s,
+        damage=found.facts.damage,
     )
 
 
@@ -253,6 +262,24 @@ def _interval_s(packets: float) -> pl.Expr:
     span_s = start_s.max().over("destination") - start_s.min().over("destination")
     mean_s = pl.when(others > 0).then(span_s / others / packets)
     return pl.min_horizontal(mean_s, pl.col("rtt_s")).alias("interval_s")
+
+
+def _check_packets(name: str, facts: CaptureFacts) -> None:
+    """Raise an error if the capture has no TCP packet."""
+    counts = facts.counts
+    if counts["tcp"]:
+        return
+    what = "TCP packet" if counts["packets"] else "packet"
+    ended = "" if facts.damage is None else f", and reading {_ended(facts.damage)}"
+    raise TcpsfError(
+        f"cannot advise on `{name}`: it has no {what}{ended}",
+        hint="check the interface and the filter of the capture, and that it was written completely",
+    )
+
+
+def _ended(damage: tuple[int, str]) -> str:
+    """Return the words about a place in a file at which reading ended."""
+    return f"ended at byte {damage[0]}: {damage[1]}"
 
 
 def _check(name: str, rows: pl.DataFrame) -> None:
