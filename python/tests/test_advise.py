@@ -414,7 +414,7 @@ class TestCommand:
         for path, error in (
             (silent, "nothing was retransmitted in"),
             (one_sided, "most of its data has no acknowledgment"),
-            (handshakes, "it has no TCP connection with data in this direction"),
+            (handshakes, "it has no TCP connection with data of the responder"),
         ):
             answer = tcpsf("advise", path)
             assert answer.status == 2

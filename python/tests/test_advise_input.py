@@ -1,17 +1,20 @@
-"""Incomplete captures as input of `tcpsf advise`."""
+"""Incomplete captures as input of `tcpsf advise` and `tcpsf analyze`."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from conftest import Command
-from test_advise import captured
+from test_advise import captured, is_from_server, kept
 
 from tcpsf import PacketLoss, Sizes
 
 NO_PACKETS = bytes.fromhex("d4c3b2a1 02000400 00000000 00000000 ffff0000 01000000")
 """Header of a pcap file with a link type of Ethernet."""
+
+ENDED = "reading ended at byte 24: the file ends within a packet header, 10 bytes after its start"
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +29,7 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (NO_PACKETS, "it has no packet"),
         (
             NO_PACKETS + bytes(10),
-            "it has no packet, and reading ended at byte 24: the file ends within a packet header, "
-            "10 bytes after its start",
+            f"it has no packet, and {ENDED}",
         ),
     ],
 )
@@ -54,3 +56,16 @@ def test_the_answer_states_where_a_damaged_file_ends(
     (ended,) = (line for line in lines if line.startswith("- Reading ended at byte "))
     assert ": the file ends within a block" in ended
     assert "Reading ended" not in tcpsf("advise", capture, *words).out
+
+
+def test_the_summary_states_that_a_direction_is_missing(
+    tcpsf: Command, capture: Path, tmp_path: Path
+) -> None:
+    half = kept(capture, tmp_path / "half.pcapng", is_from_server)
+    note = "connections have packets of one direction only: lost time and most causes need both"
+    lines = tcpsf("analyze", half).out.splitlines()
+    (found,) = (line for line in lines if line.endswith(note))
+    (data,) = json.loads(tcpsf("analyze", half, "--json").out)["captures"]
+    assert found == f"{data['one_sided_connections']} {note}".replace(",", " ")
+    assert data["one_sided_connections"] == data["connections"] > 100
+    assert note not in tcpsf("analyze", capture).out

@@ -117,7 +117,7 @@ def population(
     flows = flows.filter(direction=chosen)
     rows = found.tables.transfers.join(_flow_facts(flows), on=["flow", "direction"])
     rows = ack_delay_s(rows.with_columns(_rate_bps())).with_columns(_rtt_s())
-    _check(name, rows)
+    _check(name, rows, chosen)
     initial = _initial_window(rows)
     events = found.tables.retransmissions.filter(direction=chosen).join(
         flows.select("flow", "kind"), on="flow"
@@ -183,7 +183,11 @@ def _direction(
     needed = needed.join(flows.select("flow", "direction"), on=["flow", "direction"], how="semi")
     directions: tuple[Direction, Direction] = ("responder", "originator")
     costs = {each: float(needed.filter(direction=each)["delay_s"].sum()) for each in directions}
-    chosen = max(directions, key=costs.__getitem__) if wanted is None else wanted
+    # Without a loss, it is the direction with more data.
+    sizes = {each: int(flows.filter(direction=each)["unique_bytes"].sum()) for each in directions}
+    chosen = (
+        max(directions, key=lambda each: (costs[each], sizes[each])) if wanted is None else wanted
+    )
     return chosen, costs[chosen]
 
 
@@ -282,12 +286,12 @@ def _ended(damage: tuple[int, str]) -> str:
     return f"ended at byte {damage[0]}: {damage[1]}"
 
 
-def _check(name: str, rows: pl.DataFrame) -> None:
+def _check(name: str, rows: pl.DataFrame, direction: Direction) -> None:
     """Raise an error if the capture has no data, or none that was answered or lost."""
     rows = rows.filter(rows["bytes"] > 0)
     if rows.is_empty():
         raise TcpsfError(
-            f"cannot advise on `{name}`: it has no TCP connection with data in this direction",
+            f"cannot advise on `{name}`: it has no TCP connection with data of the {direction}",
             hint="capture the packets of a server while it responds; `tcpsf analyze` lists what "
             "a capture has",
         )

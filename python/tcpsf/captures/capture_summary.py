@@ -63,6 +63,7 @@ NEEDED = NeededColumns(
             "vantage",
             "kind",
             *LIMITS.values(),
+            "packets",
             "data_packets",
             "payload_bytes",
             "retransmitted_bytes",
@@ -80,6 +81,7 @@ class CaptureSummary:
 
     def __init__(self) -> None:
         self._connections = 0
+        self._one_sided = 0
         self._payload_bytes = 0
         self._retransmitted_bytes = 0
         self._vantages: Counter[str] = Counter()
@@ -114,6 +116,7 @@ class CaptureSummary:
     def _add_flows(self, flows: pl.DataFrame) -> None:
         opened = flows.filter(direction="originator")
         self._connections += opened.height
+        self._one_sided += int((flows["packets"] == 0).sum())
         self._closings.update(opened["closing"])
         with_data = flows.filter(flows["data_packets"] > 0)
         self._vantages.update(with_data["vantage"])
@@ -149,6 +152,7 @@ class CaptureSummary:
             "packets": facts.counts,
             "connections": self._connections,
             "connections_with_loss": len(self._lossy),
+            "one_sided_connections": self._one_sided,
             "closings": dict(sorted(self._closings.items())),
             "senders": dict(sorted(self._senders.items())),
             "waiting_s": {what: self._limited_s[what] for what in LIMITS},
@@ -231,6 +235,11 @@ def notes_of(data: Mapping[str, Any]) -> Iterator[str]:
     ):
         if packets[key]:
             yield text.count(packets[key], one, many)
+    if data["one_sided_connections"]:
+        yield (
+            f"{text.count(data['one_sided_connections'], 'connection has', 'connections have')} packets of "
+            "one direction only: lost time and most causes need both"
+        )
     seen = {vantage: count for vantage, count in data["vantages"].items() if count}
     if seen:
         where = ", ".join(
