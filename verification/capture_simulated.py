@@ -4,8 +4,8 @@ Senders of the RFCs and of Linux, with and without framing, send over links with
 bursts of losses, reordering, full buffers and lost acknowledgments. Some send copies of their last
 segment, at once or 10 ms later. The packets are captured at both hosts, and a capture between them is
 computed. Each retransmission of a capture is compared. A copy is no retransmission: one that the
-analysis lists counts against the precision of its cause. Senders with copies are those of Linux,
-because their timestamps tell a late copy from a retransmission.
+analysis lists counts against the precision of its cause. The timestamps of Linux tell a late copy from
+a retransmission. Copies of the other senders are known by their time alone.
 
     python verification/capture_simulated.py [--worst N]
 
@@ -79,6 +79,8 @@ class Sender:
     profile: Literal["rfc", "linux-6.12", "linux-6.18"]
     detected: Sequence[str]
     """First of these, or another that is also right."""
+    timestamps: bool | None = None
+    """Whether the sender has the timestamps option; ``None`` for that of the profile."""
 
     @property
     def family(self) -> str:
@@ -94,9 +96,9 @@ class Sender:
         return self.profile.startswith("linux")
 
 
-def rfc(name: str, *detected: str) -> Sender:
+def rfc(name: str, *detected: str, timestamps: bool | None = None) -> Sender:
     """A sender by the RFCs."""
-    return Sender(name=name, profile="rfc", detected=detected)
+    return Sender(name=name, profile="rfc", detected=detected, timestamps=timestamps)
 
 
 def linux(name: str, profile: Literal["linux-6.12", "linux-6.18"] = "linux-6.18") -> Sender:
@@ -113,6 +115,10 @@ SENDERS: Final = (
     rfc("reno+sack / vs(n=4) / iw=1", "sack"),
     rfc("reno+sack+lt+er / full / iw=10", "sack", "early_retransmit"),
     rfc("reno+fack / full / iw=4", "fack", "sack"),
+    rfc("reno+sack / dup-tail / iw=4", "sack", timestamps=False),
+    rfc("reno+sack / dup-tail(delay=10ms) / iw=4", "sack"),
+    rfc("reno+sack / dup-tail(delay=10ms) / iw=4", "sack", timestamps=False),
+    rfc("reno+newreno / dup-tail(delay=10ms) / iw=4", "three_duplicates", timestamps=False),
     linux("linux"),
     linux("cubic(hystart=late)+rack+tlp+prr / full / iw=10", "linux-6.12"),
     linux("linux / tail(n=4)"),
@@ -269,7 +275,11 @@ def scenario(sender: Sender, network: Network) -> Scenario:
         duration="2000s",
         link=network.links(),
         workload=(transfers,),
-        tcp=Tcp(profile=sender.profile, receive_buffer=network.receive_buffer),
+        tcp=Tcp(
+            profile=sender.profile,
+            receive_buffer=network.receive_buffer,
+            timestamps=sender.timestamps,
+        ),
     )
 
 

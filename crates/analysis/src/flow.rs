@@ -255,6 +255,7 @@ impl Flow {
             tsval: packet.timestamps.map(|timestamps| timestamps.val),
             tsecr: packet.timestamps.map(|timestamps| timestamps.ecr),
             identification: packet.identification,
+            push: packet.has(Flags::PSH),
         };
         let role = half.sender.on_data(&data, is_tight);
         let is_turn = answered_at > half.facts.last_data_at;

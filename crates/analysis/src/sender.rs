@@ -8,6 +8,7 @@
 mod acknowledgment;
 mod cause;
 mod classify;
+mod copies;
 mod episode;
 mod event;
 mod first_transmissions;
@@ -323,9 +324,9 @@ impl Sender {
         }
         let start = self.position(data.seq);
         let end = start + u64::from(data.len);
-        if self.is_copy(data) {
+        if let Some(role) = self.copy_role(data, start, end) {
             self.originals.exclude(start, end);
-            return Role::Duplicate;
+            return role;
         }
         self.latest = Some(*data);
         let role = if start >= self.nxt {
@@ -347,16 +348,6 @@ impl Sender {
         }
         self.originals.limit(limit);
         role
-    }
-
-    /// Whether the packet is a copy of the one before. A sender, a device or the network may have
-    /// sent it twice, or the capture may have it twice.
-    #[inline]
-    fn is_copy(&self, data: &Data) -> bool {
-        self.latest.as_ref().is_some_and(|latest| {
-            let news = self.timing.news_at > latest.at;
-            data.copies(latest, self.kind.ticks(), timing::REACTION, news)
-        })
     }
 
     #[inline]

@@ -88,6 +88,11 @@ impl Trace {
         self.packets.push((at, bytes));
     }
 
+    /// Changes the time of the last packet, but not its timestamps option.
+    pub(crate) fn delay_last(&mut self, at: f64) {
+        self.packets.last_mut().expect("a packet").0 = at;
+    }
+
     /// An acknowledgment of the client, with SACK blocks.
     pub(crate) fn ack(&mut self, at: f64, ack: u32, blocks: &[(u32, u32)]) {
         let position = |at: u32| SeqNum::new(SERVER_ISN.wrapping_add(1 + at));

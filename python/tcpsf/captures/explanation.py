@@ -103,6 +103,8 @@ ROLES = {
     "reordered": "Its data had been sent before data that the capture has earlier: reordering.",
     "duplicate": "It is a copy of the packet before, with the same header. It is no retransmission: "
     "a sender, a device or the network sent the packet twice, or the capture has it twice.",
+    "sender_copy": "It is a copy of the data before, with a header of its own. It is no retransmission: "
+    "no acknowledgment had a reason for it, and each timer is longer than the time since then.",
     "keep_alive": "It is a keep-alive: the last byte again, with nothing outstanding (RFC 9293, "
     "section 3.8.4).",
     "window_probe": "It probes a closed window (RFC 9293, section 3.8.6.1).",

@@ -26,7 +26,7 @@ pub struct Facts {
     pub retransmitted_bytes: u64,
     /// Packets whose data overtook later data.
     pub reordered_packets: u64,
-    /// Copies of the packet before, with its header.
+    /// Copies of the packet before, with its header or one of their own.
     pub duplicate_packets: u64,
     /// Keep-alives.
     pub keep_alives: u64,
@@ -121,7 +121,7 @@ impl Facts {
                 self.retransmitted_bytes += len;
             }
             Role::Reordered => self.reordered_packets += 1,
-            Role::Duplicate => self.duplicate_packets += 1,
+            Role::Duplicate | Role::SenderCopy => self.duplicate_packets += 1,
             Role::KeepAlive => self.keep_alives += 1,
             Role::WindowProbe => self.window_probes += 1,
             Role::New => {}
@@ -144,7 +144,7 @@ impl Facts {
             }
         }
         // A keep-alive repeats a byte, or has a byte that is no data (RFC 9293 §3.8.4).
-        if matches!(role, Role::KeepAlive | Role::Duplicate) {
+        if matches!(role, Role::KeepAlive | Role::Duplicate | Role::SenderCopy) {
             return;
         }
         match self.first_data_at {

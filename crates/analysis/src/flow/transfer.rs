@@ -146,7 +146,7 @@ impl Transfers {
                 current.segments += segments;
                 current.first_segments += if current.flight.is_some() { 0 } else { segments };
             }
-            Role::Duplicate | Role::KeepAlive | Role::WindowProbe => return,
+            Role::Duplicate | Role::SenderCopy | Role::KeepAlive | Role::WindowProbe => return,
         }
         // A retransmission may also carry new data.
         if end.after(current.end) {

@@ -19,10 +19,19 @@ pub(crate) struct Data {
     /// Timestamp of the latest acknowledgment that the sender had received.
     pub(crate) tsecr: Option<u32>,
     pub(crate) identification: u16,
+    /// PSH, which systems set at the end of a write.
+    pub(crate) push: bool,
 }
 
 impl Data {
-    /// Whether this is a copy of the end of an earlier packet, and not a new transmission.
+    /// Whether this has the last bytes of an earlier packet, and no others.
+    pub(super) fn ends_with(&self, earlier: &Self) -> bool {
+        let end = |data: &Self| data.seq.value().wrapping_add(data.len);
+        end(self) == end(earlier) && self.len <= earlier.len
+    }
+
+    /// Whether this is a copy of the end of an earlier packet, and not a new transmission. It
+    /// [ends with](Self::ends_with) the same bytes.
     ///
     /// Systems that number their packets give a new one another identification, and it has another
     /// timestamp if the sender's clock has ticked (RFC 7323 §4.1). `ticks` is the period of that
@@ -35,9 +44,7 @@ impl Data {
         reaction: Duration,
         news: bool,
     ) -> bool {
-        let end = |data: &Self| data.seq.value().wrapping_add(data.len);
-        let is_same_time = (self.tsval, self.tsecr) == (earlier.tsval, earlier.tsecr);
-        if !is_same_time || end(self) != end(earlier) || self.len > earlier.len {
+        if (self.tsval, self.tsecr) != (earlier.tsval, earlier.tsecr) {
             return false;
         }
         let waited = self.at.since(earlier.at);
@@ -73,6 +80,9 @@ pub enum Role {
     Reordered,
     /// A copy of the packet before, with its header.
     Duplicate,
+    /// A copy of the packet before, with a header of its own: the sender repeated its latest data
+    /// before it could know of a loss.
+    SenderCopy,
     /// A keep-alive (RFC 9293 §3.8.4).
     KeepAlive,
     /// A probe of a closed window (RFC 9293 §3.8.6.1).
@@ -101,11 +111,12 @@ pub struct Effect {
 
 impl Role {
     /// All roles, in the order of their numbers.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::New,
         Self::Retransmission,
         Self::Reordered,
         Self::Duplicate,
+        Self::SenderCopy,
         Self::KeepAlive,
         Self::WindowProbe,
     ];
@@ -117,6 +128,7 @@ impl Role {
             Self::Retransmission => "retransmission",
             Self::Reordered => "reordered",
             Self::Duplicate => "duplicate",
+            Self::SenderCopy => "sender_copy",
             Self::KeepAlive => "keep_alive",
             Self::WindowProbe => "window_probe",
         }

@@ -20,7 +20,7 @@ fn current(count: u32) -> Trace {
     trace
 }
 
-fn causes(episodes: &[EpisodeOf]) -> Vec<Cause> {
+pub(super) fn causes(episodes: &[EpisodeOf]) -> Vec<Cause> {
     let each = episodes.iter().flat_map(|found| &found.episode.retransmissions);
     each.map(|retransmission| retransmission.cause).collect()
 }
@@ -342,43 +342,6 @@ fn the_report_of_the_last_timeouts_repair_undoes_the_recovery() {
     let found = causes(&episodes);
     assert_eq!(found.last(), Some(&Cause::Rack), "{found:?}");
     assert_eq!(found[4..6], [Cause::SlowStart; 2], "{found:?}");
-}
-
-/// Copies in a capture of a server whose tail is lost, with its copy.
-fn copies_of_a_lost_tail(mut trace: Trace, delay: f64) -> (u64, Vec<Cause>) {
-    trace.data(101.0, 0, 1000);
-    trace.copy(101.0 + delay);
-    trace.data(402.0, 0, 1000);
-    trace.copy(402.0 + delay);
-    trace.ack(502.0, 1000, &[]);
-    // The copy of the retransmission arrives as well, and the receiver reports it.
-    trace.ack(502.0 + delay, 1000, &[(0, 1000)]);
-    let (flows, episodes) = trace.analyse();
-    (flows[0].halves[1].facts.duplicate_packets, causes(&episodes))
-}
-
-#[test]
-fn a_copy_is_no_retransmission() {
-    let timer = vec![Cause::Timeout];
-    assert_eq!(copies_of_a_lost_tail(Trace::at_server(false), 0.01), (2, timer.clone()));
-    // Without timestamps and identifications, only the time tells a copy from a retransmission.
-    assert_eq!(copies_of_a_lost_tail(Trace::at_server(false), 20.0).0, 0);
-    // Two milliseconds later the sender's clock has ticked.
-    let probe = vec![Cause::TailLossProbe];
-    for delay in [0.01, 20.0] {
-        assert_eq!(copies_of_a_lost_tail(Trace::at_server(true), delay), (2, probe.clone()));
-    }
-}
-
-#[test]
-fn the_segment_size_of_offload_does_not_hide_a_copy() {
-    let mut trace = Trace::at_server(true);
-    trace.data(101.0, 0, 2 * FULL + 200);
-    trace.data(101.02, 2 * FULL, 200);
-    trace.ack(201.0, 2 * FULL + 200, &[]);
-    trace.ack(201.0, 2 * FULL + 200, &[(2 * FULL, 2 * FULL + 200)]);
-    let (flows, episodes) = trace.analyse();
-    assert_eq!((flows[0].halves[1].facts.duplicate_packets, episodes.len()), (1, 0));
 }
 
 /// New data after a timeout is no evidence about the next timeout (RFC 5682 §2.1). The packets

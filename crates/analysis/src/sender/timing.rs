@@ -39,8 +39,11 @@ pub(crate) enum Trigger {
 
 /// Times of one sender.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(crate) struct Timing {
     rtt: LinuxRtt,
+    /// Whether the handshake could not be timed, because its segments were sent again.
+    is_untimed: bool,
     /// Time from the capture to the sender and back.
     pub(crate) lag: Duration,
     /// Whether the handshake or a timestamp has measured the lag.
@@ -65,6 +68,7 @@ impl Timing {
     pub(crate) fn new() -> Self {
         Self {
             rtt: LinuxRtt::new(&LinuxRtoConfig::HZ_1000),
+            is_untimed: false,
             lag: Duration::ZERO,
             is_lag_known: false,
             is_lag_stated: false,
@@ -101,6 +105,7 @@ impl Timing {
 
     /// RFC 6298 §5.7: no segment of the handshake could be timed.
     pub(crate) fn after_syn_timeout(&mut self) {
+        self.is_untimed = true;
         self.rtt.after_syn_timeout();
     }
 
@@ -132,6 +137,12 @@ impl Timing {
     /// Minimum round-trip time of the sender.
     pub(crate) fn min_rtt(&self) -> Option<Duration> {
         self.rtt.min_rtt(Instant::ZERO)
+    }
+
+    /// Time that is shorter than each timer of the sender: the minimum round-trip time. Before the
+    /// first measurement it is known only if the handshake could not be timed.
+    pub(crate) fn shortest(&self) -> Option<Duration> {
+        self.min_rtt().or_else(|| self.is_untimed.then_some(LEAST_TIMEOUT))
     }
 
     /// Timeout of a tail loss probe (RFC 8985 §7.2 and Linux's `tcp_schedule_loss_probe`). `single`
