@@ -117,6 +117,31 @@ impl Trace {
         });
     }
 
+    /// Data of the client, which echoes the timestamp of a packet of the server at `echoed`.
+    pub(crate) fn upload(&mut self, at: f64, start: u32, len: u32, echoed: f64) {
+        let echo = self.segment(0, 0, echoed).options.timestamps.map(|stamps| stamps.val);
+        self.client(at, |segment| {
+            segment.seq = SeqNum::new(CLIENT_ISN.wrapping_add(1 + start));
+            segment.payload_len = len;
+            if let (Some(stamps), Some(ecr)) = (&mut segment.options.timestamps, echo) {
+                stamps.ecr = ecr;
+            }
+        });
+    }
+
+    /// An acknowledgment of the server, with a SACK block.
+    pub(crate) fn server_ack(&mut self, at: f64, ack: u32, block: (u32, u32)) {
+        let position = |at: u32| SeqNum::new(CLIENT_ISN.wrapping_add(1 + at));
+        let mut sack = SackBlocks::default();
+        if let Some(range) = SeqRange::new(position(block.0), position(block.1)) {
+            sack.push(range);
+        }
+        self.server(at, |segment| {
+            segment.ack = Some(position(ack));
+            segment.options.reports = sack.into();
+        });
+    }
+
     fn client(&mut self, at: f64, change: impl FnOnce(&mut Segment)) {
         let mut segment = self.segment(CLIENT_ISN.wrapping_add(1), SERVER_ISN.wrapping_add(1), at);
         change(&mut segment);

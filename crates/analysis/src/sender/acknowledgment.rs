@@ -62,7 +62,7 @@ impl Sender {
     /// Applies the acknowledgments that the sender had received when it sent this packet. With
     /// timestamps, the packet names the last of them (RFC 7323 §3.2).
     pub(super) fn apply_pending(&mut self, data: &Data) {
-        let mut named = None;
+        let (mut named, mut latest) = (None, None);
         while let Some(ack) = self.pending.front() {
             let received = match (data.tsecr, ack.tsval) {
                 (Some(echo), Some(tsval)) => !SeqNum::new(tsval).after(SeqNum::new(echo)),
@@ -75,12 +75,34 @@ impl Sender {
             if data.tsecr.is_some() && ack.tsval == data.tsecr && named.is_none() {
                 named = Some(ack.at);
             }
+            latest = Some(ack.at);
             self.apply_first(data.at);
         }
         // The first packet that echoes a timestamp was sent at once, if an acknowledgment made the
         // sender transmit. An interval that is much longer was made by something else.
         if let Some(at) = named {
+            self.bound_lag(data, latest.unwrap_or(at));
             self.measure_lag(data.at.since(at));
+        }
+    }
+
+    /// Corrects the time at which the sender received its latest acknowledgment, which passed the
+    /// capture at `latest`. The lag of one packet varies. The packet shows that the sender did not
+    /// have the next acknowledgment yet. So at most the time between both had passed, unless the
+    /// next one was lost: then a timer may have expired, which takes another round trip.
+    fn bound_lag(&mut self, data: &Data, latest: Instant) {
+        let Some(next) = self.pending.front() else { return };
+        let lag = self.timing.lag;
+        let (assumed, gap) = ((latest + lag).min(data.at), next.at.since(latest));
+        if data.at.since(assumed) <= gap || data.at.since(latest) >= lag + lag {
+            return;
+        }
+        let received = latest + (data.at.since(latest) - gap);
+        let timing = &mut self.timing;
+        let times = [&mut timing.news_at, &mut timing.advance_at].into_iter();
+        let known = [&mut self.third_duplicate_at, &mut self.forward_at].into_iter().flatten();
+        for at in times.chain(known).filter(|at| **at == assumed) {
+            *at = received;
         }
     }
 

@@ -363,3 +363,28 @@ fn each_timeout_needs_its_own_new_data() {
     let (_, episodes) = trace.analyse();
     assert_eq!(causes(&episodes).last(), Some(&Cause::SlowStart), "{:?}", causes(&episodes));
 }
+
+/// Causes in a capture at the receiver, 100 ms from the sender. A packet echoes the third of four
+/// duplicates, and arrives this long after it.
+fn echo_of_the_third_duplicate(delay: f64) -> Vec<Cause> {
+    let mut trace = Trace::at_server(true);
+    for segment in 1..6 {
+        trace.upload(201.0, segment * FULL, FULL, 101.0);
+    }
+    for segment in 2..6 {
+        trace.server_ack(200.0 + 10.0 * f64::from(segment), 0, (FULL, segment * FULL));
+    }
+    trace.upload(240.0 + delay, 0, FULL, 240.0);
+    trace.server_ack(240.1 + delay, 6 * FULL, (0, 0));
+    causes(&trace.analyse().1)
+}
+
+/// RFC 7323 §4.3: the sender had received the third duplicate and not the fourth.
+#[test]
+fn an_echo_tells_the_acknowledgment_that_made_the_sender_transmit() {
+    for delay in [100.0, 140.0, 190.0] {
+        assert_eq!(echo_of_the_third_duplicate(delay), [Cause::Rack], "{delay} ms");
+    }
+    // After a further round trip, a timer explains the packet if the fourth one was lost.
+    assert_ne!(echo_of_the_third_duplicate(400.0), [Cause::Rack]);
+}
