@@ -46,9 +46,9 @@ def near_arrival(browser: Browser, number: int) -> tuple[float, float]:
     browser.place(packet("a", number))
     x, y = browser.value(
         f"(() => {{ const line = {packet('a', number)}.querySelector('.way'); const box = "
-        "line.ownerSVGElement.getBoundingClientRect(); const at = (name) => line[name].baseVal.value;"
+        "line.getScreenCTM(); const at = (name) => line[name].baseVal.value;"
         " const between = (one, other) => 0.1 * at(one) + 0.9 * at(other);"
-        " return [box.left + between('x1', 'x2'), box.top + between('y1', 'y2')]; })()"
+        " return [box.e + between('x1', 'x2'), box.f + between('y1', 'y2')]; })()"
     )
     return x, y
 

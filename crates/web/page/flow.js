@@ -7,6 +7,8 @@ const MOST_PIXELS = 9;
 /** Answers of the module by side; the number of the packet that the keyboard reaches. */
 const flows = {};
 const chosen = { a: 0, b: 0 };
+/** Drawings by side. */
+const ladders = {};
 let client = null;
 let axis = null;
 let lastMoment = null;
@@ -64,16 +66,19 @@ function partsOf(side) {
       '<p class="save-buttons"><button type="button" data-save="toml">Save the scenario (TOML)</button> <button type="button" data-save="pcapng">Save the capture (pcapng)</button></p>' +
       '<details class="list"><summary></summary><ol start="0"></ol></details>';
     $("details", element).addEventListener("toggle", () => fillList(element, flows[side]));
+    ladders[side] = new Ladder($(".drawing", element));
   }
-  return (selector, content) => {
-    const part = $(selector, element);
-    if (part.shown !== content) part.innerHTML = part.shown = content;
-  };
+  return (selector, content) => put($(selector, element), content);
+}
+
+/** Replaces the content of an element, unless it has this content. */
+function put(part, content) {
+  if (part.shown !== content) part.innerHTML = part.shown = content;
 }
 
 function draw() {
   const sides = shownSides();
-  axis = axisOf(sides.map((side) => flows[side]));
+  axis = axisOf(sides.map((side) => flows[side]), axis?.scale);
   const focused = document.activeElement?.closest?.(".packet");
   const again = focused && [focused.closest(".side").dataset.side, focused.dataset.number];
   for (const side of SIDES) sideElement(side).hidden = !sides.includes(side);
@@ -86,15 +91,15 @@ function draw() {
       const found = edits.delays.find((each) => each.link === packet.link && each.position === packet.position);
       return found ? [[packet.number, found.by_ns]] : [];
     }));
-    const put = partsOf(side);
-    put("h2", escaped(nameOf(side)));
-    put("code", escaped(flow.sender));
-    put(".outcome", outcomeOf(flow));
-    put(".drawing", ladderOf(flow, axis, drawingWidth, { delayed, chosen: chosen[side], name: nameOf(side) }));
-    put("summary", `${counted(flow.packets.length, "packet")} as a list`);
+    const putPart = partsOf(side);
+    putPart("h2", escaped(nameOf(side)));
+    putPart("code", escaped(flow.sender));
+    putPart(".outcome", outcomeOf(flow));
+    ladders[side].show(flow, axis, drawingWidth, { delayed, chosen: chosen[side], name: nameOf(side) });
+    putPart("summary", `${counted(flow.packets.length, "packet")} as a list`);
     fillList(sideElement(side), flow);
   }
-  if (again) $(`.side[data-side="${again[0]}"] .packet[data-number="${again[1]}"]`)?.focus({ preventScroll: true });
+  if (again && document.activeElement !== focused) $(`.side[data-side="${again[0]}"] .packet[data-number="${again[1]}"]`)?.focus({ preventScroll: true });
   $("#compared").textContent = comparison();
   const repaired = sides.flatMap((side) => flows[side].repairs.map((repair) => repair.repaired_s));
   const at = lastMoment ?? (repaired.length ? Math.min(...repaired) : axis.first);
@@ -136,18 +141,20 @@ function comparison() {
 function showState(at) {
   lastMoment = at;
   const sides = shownSides();
-  const states = sides.map((side) => {
+  const panel = $("#state");
+  if (!panel.firstChild) panel.innerHTML = '<h2></h2><div class="states"><section></section><section></section></div>';
+  put($("h2", panel), `State at ${seconds(at, 4)}`);
+  const sections = panel.querySelectorAll("section");
+  sections[1].hidden = sides.length < 2;
+  for (const [index, side] of sides.entries()) {
+    let state;
     try {
-      return stateOf(nameOf(side), client.ask({ do: "moment", view: VIEWS[side], at_s: at }), at, given ? 0 : settings.mss);
+      state = stateOf(nameOf(side), client.ask({ do: "moment", view: VIEWS[side], at_s: at }), at, given ? 0 : settings.mss);
     } catch (found) {
-      return `<section><p>${escaped(found.message)}</p></section>`;
+      state = `<p>${escaped(found.message)}</p>`;
     }
-  });
-  $("#state").innerHTML = `<h2>State at ${seconds(at, 4)}</h2><div class="states">${states.join("")}</div>`;
-  const y = axis.y(at).toFixed(1);
-  for (const line of document.querySelectorAll(".ladder .moment")) {
-    line.setAttribute("y1", y);
-    line.setAttribute("y2", y);
+    put(sections[index], state);
+    ladders[side].mark(axis.y(at));
   }
 }
 
@@ -162,15 +169,7 @@ function elementAt(event) {
   if (!drawing) return null;
   if (event.target.closest("text")) return event.target.closest(".packet");
   const box = drawing.getBoundingClientRect();
-  const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-  let [nearest, least] = [null, MOST_PIXELS];
-  for (const line of drawing.querySelectorAll(".way")) {
-    const [x1, y1, x2, y2] = ["x1", "y1", "x2", "y2"].map((name) => line[name].baseVal.value);
-    const along = Math.min(Math.max(((x - x1) * (x2 - x1) + (y - y1) * (y2 - y1)) / ((x2 - x1) ** 2 + (y2 - y1) ** 2), 0), 1);
-    const distance = Math.hypot(x - x1 - along * (x2 - x1), y - y1 - along * (y2 - y1));
-    if (distance < least) [nearest, least] = [line.closest(".packet"), distance];
-  }
-  return nearest;
+  return ladders[drawing.closest(".side").dataset.side].nearest(event.clientX - box.left, event.clientY - box.top, MOST_PIXELS);
 }
 
 const isAt = (packet) => (each) => each.link === packet.link && each.position === packet.position;
@@ -264,6 +263,7 @@ function listenToLadders() {
     const near = drag ? null : elementAt(event);
     for (const each of drawing.querySelectorAll(".near")) each !== near && each.classList.remove("near");
     near?.classList.add("near");
+    drawing.classList.toggle("over", Boolean(near));
     showState(Math.min(Math.max(axis.time(event.clientY - drawing.getBoundingClientRect().top), axis.first), axis.last));
   });
   place.addEventListener("focusin", (event) => {

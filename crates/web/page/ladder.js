@@ -14,8 +14,14 @@ const counted = (number, one, many = `${one}s`) => `${spaced(number)} ${number =
 const spaced = (number) => String(Math.round(number)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 const seconds = (value, digits = 3) => `${value.toFixed(digits)} s`;
 
-/** Time axis of several flows: linear, except for long times without a packet of any flow. */
-function axisOf(flows) {
+/** A scale in use remains while the best one differs by less than this factor. */
+const SCALE_FACTOR = 1.3;
+
+/**
+ * Time axis of several flows: linear, except for long times without a packet of any flow. The scale of
+ * an earlier axis remains if it is nearly the best one, so a drop does not move the packets before it.
+ */
+function axisOf(flows, earlier) {
   const shown = flows.flatMap((flow) => flow.packets.slice(0, MOST_PACKETS));
   const moments = shown.flatMap((packet) => [packet.sent_s, packet.ended_s ?? packet.sent_s]);
   for (const flow of flows) if (flow.sender_s !== null && flow.packets.length <= MOST_PACKETS) moments.push(flow.start_s + flow.sender_s);
@@ -25,7 +31,8 @@ function axisOf(flows) {
   const flight = flights[flights.length >> 1] || 0.05;
   const gaps = times.slice(1).map((time, index) => time - times[index]).filter((gap) => gap <= 3 * flight).sort((one, other) => one - other);
   const usual = FLIGHT_PIXELS / flight;
-  const scale = gaps.length ? Math.min(Math.max(usual, APART_PIXELS / gaps[gaps.length >> 1]), 2.5 * usual) : usual;
+  const best = gaps.length ? Math.min(Math.max(usual, APART_PIXELS / gaps[gaps.length >> 1]), 2.5 * usual) : usual;
+  const scale = earlier && Math.max(earlier / best, best / earlier) < SCALE_FACTOR ? earlier : best;
   const longest = Math.max(LONGEST_GAP, 3 * flight * scale);
   const [known, places, breaks] = [[times[0]], [TOP], []];
   const y = (time) => {
@@ -86,60 +93,148 @@ function sentenceOf(packet) {
   return `${seconds(packet.sent_s)}, ${from}: ${what}${blocks ? ` of ${blocks}` : ""}${again}, ${end}`;
 }
 
-/** SVG of a flow on a time axis that it may share. */
-function ladderOf(flow, axis, width, { delayed, chosen, name }) {
-  const [left, right] = [Math.min(150, Math.max(108, width * 0.3)), width - Math.min(104, Math.max(76, width * 0.22))];
+/** Ends of the drawing in pixels: the sender's line and the receiver's. */
+const endsOf = (width) => [Math.min(150, Math.max(108, width * 0.3)), width - Math.min(104, Math.max(76, width * 0.22))];
+
+/** Everything that belongs to no packet: ticks, breaks of the axis, both ends, the completion. */
+function frameOf(flow, axis, width) {
+  const [left, right] = endsOf(width);
   const packets = flow.packets.slice(0, MOST_PACKETS);
-  const ends = Math.max(axis.first, ...packets.map((packet) => packet.ended_s ?? packet.sent_s));
-  const parts = [];
+  const last = Math.max(axis.first, ...packets.map((packet) => packet.ended_s ?? packet.sent_s));
+  const pieces = [];
+  const add = (key, y, content) => pieces.push({ key, content, attributes: { transform: `translate(0 ${y.toFixed(1)})` } });
   const [tick, digits] = tickOf(axis.scale);
   for (let number = Math.ceil(axis.first / tick - 1e-9); number <= axis.last / tick + 1e-9; number += 1) {
     const time = number * tick;
     const y = axis.y(time);
-    if (axis.breaks.some((each) => each.top < y && y < each.top + BREAK_PIXELS)) {
+    const over = axis.breaks.find((each) => each.top < y && y < each.top + BREAK_PIXELS);
+    if (over) {
       // Ticks within a break are left out, all at once.
-      const over = axis.breaks.find((each) => each.top < y && y < each.top + BREAK_PIXELS);
       number = Math.max(number, Math.ceil(over.to / tick) - 1);
       continue;
     }
-    parts.push(`<line class="grid" x1="44" x2="${width}" y1="${y.toFixed(1)}" y2="${y.toFixed(1)}"/><text class="tick" x="40" y="${(y + 4).toFixed(1)}" text-anchor="end">${time.toFixed(digits)}</text>`);
+    const label = time.toFixed(digits);
+    add(label, y, `<line class="grid" x1="44" x2="${width}"/><text class="tick" x="40" y="4" text-anchor="end">${label}</text>`);
   }
   for (const { top, from, to } of axis.breaks)
-    parts.push(`<rect class="break" x="0" width="${width}" y="${(top + 14).toFixed(1)}" height="${BREAK_PIXELS - 28}"/><text class="soft" x="6" y="${(top + BREAK_PIXELS / 2 + 4).toFixed(1)}">${seconds(to - from, 2)} without a packet</text>`);
-  parts.push(`<text class="soft" x="${left}" y="20" text-anchor="middle">sender</text><text class="soft" x="${right}" y="20" text-anchor="middle">receiver</text>`);
-  for (const x of [left, right]) parts.push(`<line class="end" x1="${x}" x2="${x}" y1="28" y2="${(axis.y(ends) + 10).toFixed(1)}"/>`);
+    add(`break ${from}`, top, `<rect class="break" x="0" width="${width}" y="14" height="${BREAK_PIXELS - 28}"/><text class="soft" x="6" y="${BREAK_PIXELS / 2 + 4}">${seconds(to - from, 2)} without a packet</text>`);
+  add("names", 20, `<text class="soft" x="${left}" text-anchor="middle">sender</text><text class="soft" x="${right}" text-anchor="middle">receiver</text>`);
+  add("ends", 28, [left, right].map((x) => `<line class="end" x1="${x}" x2="${x}" y2="${(axis.y(last) - 18).toFixed(1)}"/>`).join(""));
+  if (flow.sender_s !== null && flow.packets.length <= MOST_PACKETS)
+    add("done", axis.y(flow.start_s + flow.sender_s), `<line class="done-line" x1="${left - 12}" x2="${left + 12}"/>`);
+  return pieces;
+}
+
+/** Arrow and label of each packet. Heights within the content count from the packet's transmission. */
+function arrowsOf(flow, axis, width, { delayed, chosen }) {
+  const [left, right] = endsOf(width);
   const lowest = { true: -Infinity, false: -Infinity };
   const causes = new Map(flow.repairs.flatMap((repair) => repair.retransmissions.map((each) => [each.packet, each.cause])));
-  for (const packet of packets) {
+  return flow.packets.slice(0, MOST_PACKETS).map((packet) => {
     const lost = packet.fate !== "arrived" && packet.fate !== "in-network";
     const [from, to] = packet.is_forward ? [left, right] : [right, left];
     const top = axis.y(packet.sent_s);
-    const share = packet.fate === "arrived" ? 1 : LOST_AT;
-    const bottom = packet.fate === "arrived" ? axis.y(packet.ended_s) : top + LOST_AT * axis.flight * axis.scale;
-    const x = from + (to - from) * share;
-    const kind = lost ? "lost" : !packet.is_forward ? "ack" : packet.is_again ? "again" : "data";
-    const place = `x1="${from}" y1="${top.toFixed(1)}" x2="${x.toFixed(1)}" y2="${bottom.toFixed(1)}"`;
+    const height = packet.fate === "arrived" ? axis.y(packet.ended_s) - top : LOST_AT * axis.flight * axis.scale;
+    const x = from + (to - from) * (packet.fate === "arrived" ? 1 : LOST_AT);
+    const [end, bottom] = [x.toFixed(1), height.toFixed(1)];
     const label = lowest[packet.is_forward] = Math.max(top + 4, lowest[packet.is_forward] + LINE_PIXELS);
-    const turn = Math.atan2(top - bottom, from - x);
+    const y = (label - top).toFixed(1);
+    const turn = Math.atan2(-height, from - x);
     const head = lost
-      ? `M${(x - 5).toFixed(1)} ${(bottom - 5).toFixed(1)}l10 10M${(x + 5).toFixed(1)} ${(bottom - 5).toFixed(1)}l-10 10`
-      : [-0.43, 0.43].map((angle) => `M${x.toFixed(1)} ${bottom.toFixed(1)}l${(8 * Math.cos(turn + angle)).toFixed(1)} ${(8 * Math.sin(turn + angle)).toFixed(1)}`).join("");
+      ? `M${end} ${bottom}m-5 -5l10 10m0 -10l-10 10`
+      : [-0.43, 0.43].map((angle) => `M${end} ${bottom}l${(8 * Math.cos(turn + angle)).toFixed(1)} ${(8 * Math.sin(turn + angle)).toFixed(1)}`).join("");
     const cause = causes.get(packet.number);
+    const reason = cause ? escaped(words.causes[cause]) : "";
     const by = delayed.get(packet.number);
     const aside = by ? ` +${(by / 1e6).toFixed(by < 1e7 ? 1 : 0)} ms` : "";
-    const words_ = cause ? `<tspan class="again-text"> ${escaped(words.causes[cause])}</tspan>` : "";
     const text = packet.is_forward
-      ? `<text x="${left - 7}" y="${label.toFixed(1)}" text-anchor="end">${labelOf(packet)}${aside}</text>${cause ? `<text class="again-text over" x="${left + 7}" y="${(top - 3).toFixed(1)}">${escaped(words.causes[cause])}</text>` : ""}`
-      : `<text x="${right + 7}" y="${label.toFixed(1)}">${labelOf(packet)}${aside}${words_}</text>`;
-    parts.push(
-      `<g class="packet ${kind}" role="button" aria-pressed="${lost}" tabindex="${packet.number === chosen ? 0 : -1}" data-number="${packet.number}" aria-label="${escaped(sentenceOf(packet))}${by ? `, delayed by ${(by / 1e6).toFixed(1)} ms` : ""}">` +
-      `<line class="target" ${place}/><line class="way" ${place}/><path class="head" d="${head}"/>${text}</g>`,
-    );
+      ? `<text x="${left - 7}" y="${y}" text-anchor="end">${labelOf(packet)}${aside}</text>${cause ? `<text class="again-text over" x="${left + 7}" y="-3">${reason}</text>` : ""}`
+      : `<text x="${right + 7}" y="${y}">${labelOf(packet)}${aside}${cause ? `<tspan class="again-text"> ${reason}</tspan>` : ""}</text>`;
+    return {
+      key: `${packet.is_forward} ${labelOf(packet)} ${packet.is_again}`,
+      from, x, top, height,
+      content: `<line class="way" x1="${from}" x2="${end}" y2="${bottom}"/><path class="head" d="${head}"/>${text}`,
+      attributes: {
+        "data-number": packet.number,
+        tabindex: packet.number === chosen ? 0 : -1,
+        role: "button",
+        class: `packet ${lost ? "lost" : !packet.is_forward ? "ack" : packet.is_again ? "again" : "data"}`,
+        transform: `translate(0 ${top.toFixed(1)})`,
+        "aria-pressed": String(lost),
+        "aria-label": `${sentenceOf(packet)}${by ? `, delayed by ${(by / 1e6).toFixed(1)} ms` : ""}`,
+      },
+    };
+  });
+}
+
+/** Groups of a drawing. A group remains in the document while there is a piece with its key. */
+class Pieces {
+  constructor(parent) {
+    this.parent = parent;
+    this.shown = new Map();
   }
-  if (flow.sender_s !== null && flow.packets.length <= MOST_PACKETS) {
-    const y = axis.y(flow.start_s + flow.sender_s);
-    parts.push(`<line class="done-line" x1="${left - 12}" x2="${left + 12}" y1="${y.toFixed(1)}" y2="${y.toFixed(1)}"/>`);
+
+  /** Shows pieces in their order. Pieces have a key, a content as SVG, and attributes. */
+  show(pieces) {
+    const found = new Map();
+    for (const piece of pieces) {
+      let [key, again] = [piece.key, 0];
+      while (found.has(key)) key = `${piece.key} ${(again += 1)}`;
+      found.set(key, piece);
+    }
+    for (const [key, { element }] of this.shown) if (!found.has(key)) element.remove();
+    let next = this.parent.firstChild;
+    for (const [key, piece] of found) {
+      const before = this.shown.get(key);
+      piece.element = before?.element ?? document.createElementNS("http://www.w3.org/2000/svg", "g");
+      if (before?.content !== piece.content) piece.element.innerHTML = piece.content;
+      changed(piece.element, piece.attributes, before?.attributes);
+      if (piece.element === next) next = next.nextSibling;
+      else this.parent.insertBefore(piece.element, next);
+    }
+    this.shown = found;
   }
-  parts.push(`<line class="moment" x1="44" x2="${width}" y1="-9" y2="-9"/>`);
-  return `<svg class="ladder" role="group" aria-label="${escaped(`Packets of ${name}`)}" width="${width}" height="${axis.height.toFixed(0)}" viewBox="0 0 ${width} ${axis.height.toFixed(0)}">${parts.join("")}</svg>`;
+}
+
+/** A drawing of a flow. The parts that are equal to those of the last flow remain in the document. */
+class Ladder {
+  constructor(place) {
+    place.innerHTML = '<svg class="ladder" role="group"><g></g><g></g><line class="moment" x1="44" y1="-9" y2="-9"/></svg>';
+    this.svg = place.firstChild;
+    this.frame = new Pieces(this.svg.children[0]);
+    this.packets = new Pieces(this.svg.children[1]);
+    this.line = this.svg.children[2];
+  }
+
+  show(flow, axis, width, { name, ...marks }) {
+    const height = axis.height.toFixed(0);
+    const attributes = { width, height, "aria-label": `Packets of ${name}` };
+    this.attributes = changed(this.svg, attributes, this.attributes);
+    this.line.setAttribute("x2", width);
+    this.frame.show(frameOf(flow, axis, width));
+    this.packets.show(arrowsOf(flow, axis, width, marks));
+  }
+
+  /** Element of the arrow within a distance of a place of the drawing, if there is one. */
+  nearest(x, y, most) {
+    let [nearest, least] = [null, most];
+    for (const { element, from, x: to, top, height } of this.packets.shown.values()) {
+      const [across, down] = [to - from, y - top];
+      const along = Math.min(Math.max(((x - from) * across + down * height) / (across ** 2 + height ** 2), 0), 1);
+      const distance = Math.hypot(x - from - along * across, down - along * height);
+      if (distance < least) [nearest, least] = [element, distance];
+    }
+    return nearest;
+  }
+
+  /** Moves the line of the moment that the state panel shows. */
+  mark(y) {
+    this.line.setAttribute("transform", `translate(0 ${(y + 9).toFixed(1)})`);
+  }
+}
+
+/** Sets the attributes of an element that differ from earlier ones. */
+function changed(element, attributes, earlier = {}) {
+  for (const [name, value] of Object.entries(attributes)) if (earlier[name] !== value) element.setAttribute(name, value);
+  return attributes;
 }

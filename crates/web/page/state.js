@@ -30,5 +30,5 @@ function stateOf(name, moment, at, mss) {
   if (moment.rack && moment.rack.rtt_s > 0)
     rows.push(["RACK", `RTT ${(1000 * moment.rack.rtt_s).toFixed(1)} ms, reordering window ${(1000 * moment.rack.reordering_window_s).toFixed(1)} ms, newest delivered segment sent at ${seconds(moment.rack.xmit_s)}`]);
   const cells = rows.map(([key, value]) => `<dt>${key}</dt><dd>${value}</dd>`).join("");
-  return `<section><h3>${escaped(name)}</h3><dl>${cells}</dl>${queueOf(moment.queue)}</section>`;
+  return `<h3>${escaped(name)}</h3><dl>${cells}</dl>${queueOf(moment.queue)}`;
 }
