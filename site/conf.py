@@ -17,6 +17,9 @@ from docutils import nodes
 from myst_parser.parsers.sphinx_ import MystParser
 from sphinx.application import Sphinx
 
+from tcpsf.run_report.playground_link import packed
+from tcpsf.scenario import Scenario, packaged
+
 HERE = Path(__file__).resolve().parent
 
 project = "tcpsf"
@@ -63,8 +66,8 @@ SECTION = re.compile(r"^\*\*(\w+)\*\*: .*?\n\n((?:[-] .*\n(?:  .*\n)*)+)", re.MU
 
 LINK = re.compile(r"\[([^\]]+)\]\(([^)]+\.(?:md|ipynb))(?:#[^)]*)?\)")
 
-PLAYGROUND = re.compile(r"<!-- playground: ([\w-]+) -->")
-"""Place in a lesson of the playground with an example scenario."""
+PLAYGROUND = re.compile(r"<!-- playground: ([\w-]+)((?: [\w.-]+=\S+)*) \|\s+([^>]*?) -->", re.DOTALL)
+"""Place in a lesson of the playground: an example scenario, values of its keys or the `view`, and a task."""
 
 
 class NotebookParser(MystParser):
@@ -100,10 +103,7 @@ def _read(_app: Sphinx, name: str, source: list[str]) -> None:
         source[0] += "\n\n" + "\n\n".join(_navigation(source[0]))
     base = "../" * name.count("/")
     if EXTRAS.get("play"):
-        source[0] = PLAYGROUND.sub(
-            rf'<iframe class="play" title="Playground" loading="lazy" src="{base}play/index.html"></iframe>',
-            source[0],
-        )
+        source[0] = PLAYGROUND.sub(lambda found: _playground(base, *found.groups()), source[0])
     if reports := EXTRAS.get("reports"):
         rows = [f'<li><a href="{base}{place}">{title}</a></li>' for place, title in reports.items()]
         text = (
@@ -112,6 +112,22 @@ def _read(_app: Sphinx, name: str, source: list[str]) -> None:
             + "</ul>"
         )
         source[0] = source[0].replace("<!-- reports -->", text)
+
+
+def _playground(base: str, example: str, values: str, task: str) -> str:
+    """Return the playground with an example scenario as HTML, and a task for it."""
+    scenario = Scenario.from_toml(packaged.example(example))
+    view = ""
+    for key, _, value in (each.partition("=") for each in values.split()):
+        if key == "view":
+            view = f"&amp;view={value}"
+        else:
+            scenario = scenario.with_value(key, value)
+    address = f"{base}play/index.html#scenario={packed(scenario)}{view}"
+    return (
+        f'{task}\n\n<iframe class="play" title="Playground" loading="lazy" src="{address}"></iframe>\n\n'
+        f'<p><a href="{address}">The playground on a page of its own</a></p>'
+    )
 
 
 def _navigation(page: str) -> list[str]:

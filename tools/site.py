@@ -60,6 +60,9 @@ REMOTE = re.compile(r"""(url\(|@import)\s*["']?(https?:)?//""")
 LINES = re.compile(r"\d+-\d+")
 """Range of lines of a source file. The script of rustdoc implements these anchors."""
 
+SETTINGS = re.compile(r"\w+=")
+"""Settings of the playground in an address, which its script reads."""
+
 LOADED = {
     "img": "src",
     "script": "src",
@@ -105,10 +108,12 @@ def build(folder: Path, reports: Path | None) -> None:
     for old in (folder, work):
         shutil.rmtree(old, ignore_errors=True)
     folder.mkdir(parents=True)
-    extras: dict[str, object] = {"reports": _reports(folder / "reports", reports)}
+    extras: dict[str, object] = {}
     if (playground := ROOT / "out" / "web").joinpath("index.html").exists():
         shutil.copytree(playground, folder / "play")
         extras["play"] = True
+    # A report links to the playground, if it is there.
+    extras["reports"] = _reports(folder / "reports", reports)
     _pages(folder, work, extras)
     _python(folder / "api" / "python")
     _rust(folder / "api" / "rust")
@@ -120,7 +125,11 @@ def _reports(folder: Path, given: Path | None) -> dict[str, str]:
     tcpsf = [sys.executable, "-m", "tcpsf", "-q"]
     _run([*tcpsf, "model", "report", "--out", str(folder / "models")])
     _run([*tcpsf, "demo", "--out", str(folder / "demo")])
+    scenario = ROOT / "python" / "tcpsf" / "examples" / "lossy-access.toml"
+    (folder / "run").mkdir()
+    _run([*tcpsf, "sim", str(scenario), "--report", str(folder / "run" / "run.html")])
     found = {
+        "reports/run/run.html": "A run of a scenario: an access link that loses packets",
         "reports/models/model.html": "The closed models of five papers",
         "reports/demo/demo.html": "One lost segment, and Table I, simulated and published",
     }
@@ -259,6 +268,8 @@ def _fault(target: str, path: Path, pages: dict[Path, _Page], *, loaded: bool) -
         # rustdoc names this list also for a trait that no other crate implements, and writes none.
         return None if "/trait.impl/" in target else "no file"
     if file not in pages or pages[file].redirects or LINES.fullmatch(parts.fragment):
+        return None
+    if SETTINGS.match(parts.fragment):
         return None
     found = {parts.fragment, unquote(parts.fragment)} & (pages[file].anchors | {"", "top"})
     return None if found else "no anchor"

@@ -172,7 +172,9 @@ class RunResult:
             )
         traced = self.ladder(flow) if self.flows.height or flow is not None else None
         found, seeds = sums_of([self])
-        write_file(target, run_page(found, self._observed(), traced, seeds=seeds))
+        folder = target.absolute().parent
+        page = run_page(found, self._observed(), traced, seeds=seeds, folder=folder)
+        write_file(target, page)
         return target
 
     def _observed(self) -> Observation:

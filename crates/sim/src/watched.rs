@@ -21,13 +21,25 @@ use crate::tables::Flows;
 /// Bytes of each packet in the capture: all headers, and no payload to speak of.
 const SNAP_LEN: u32 = 128;
 
+/// The name of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FlowName {
+    /// The flow's number in its workload, from 0, in order of starting.
+    InWorkload {
+        /// Index of the workload in the scenario.
+        workload: usize,
+        /// Number of the flow.
+        index: u32,
+    },
+    /// The flow's number in the run, as in the rows of flows.
+    InRun(u64),
+}
+
 /// The flow to watch, and the limit of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowChoice {
-    /// Index of the flow's workload in the scenario.
-    pub workload: usize,
-    /// Number of the flow in its workload, from 0, in order of starting.
-    pub index: u32,
+    /// The flow.
+    pub flow: FlowName,
     /// Maximum number of events of the run.
     pub max_events: u64,
 }
@@ -90,6 +102,8 @@ pub struct WatchedFlow {
     pub sender: String,
     /// Number of the flow in the run; `None` if it did not start.
     pub number: Option<u64>,
+    /// Index of the flow's workload, and the flow's number in it; `None` if the flow did not start.
+    pub place: Option<(usize, u32)>,
     /// Rows of the flows that were complete, or incomplete at the end of the run.
     pub rows: Flows,
     /// Capture of the run in the pcapng format, made at the hosts that send data.
@@ -122,6 +136,7 @@ impl WatchedFlow {
         is_cut &= !watch.has_ended;
         Ok(Self {
             number: watch.flow,
+            place: watch.place,
             rows: simulation.take_flows(),
             packets: watch.packets,
             moments: watch.moments,
@@ -150,6 +165,8 @@ struct Watch {
     frames: u64,
     /// The flow's number in the run, once it has started.
     flow: Option<u64>,
+    /// Its workload, and its number there.
+    place: Option<(usize, u32)>,
     sender: String,
     first: [SeqNum; 2],
     packets: Vec<WatchedPacket>,
@@ -172,6 +189,7 @@ impl Watch {
             returning: HashSet::new(),
             frames: 0,
             flow: None,
+            place: None,
             sender: String::new(),
             first: [SeqNum::default(); 2],
             packets: Vec::new(),
@@ -211,9 +229,14 @@ impl Watch {
         match &entry.event {
             TraceEvent::Started(started) => {
                 self.workloads.insert(entry.flow, started.workload);
-                let wanted = (self.choice.workload, self.choice.index);
-                if (usize::from(started.workload), started.index) == wanted {
+                let place = (usize::from(started.workload), started.index);
+                let is_chosen = match self.choice.flow {
+                    FlowName::InWorkload { workload, index } => place == (workload, index),
+                    FlowName::InRun(number) => entry.flow == number,
+                };
+                if is_chosen {
                     self.flow = Some(entry.flow);
+                    self.place = Some(place);
                     self.sender = self.senders.get(started.sender).cloned().unwrap_or_default();
                 }
             }

@@ -25,8 +25,16 @@ function problem(found) {
 /** Simulates one side with edits. */
 function simulated(side, edits, view = VIEWS[side]) {
   const request = { do: "flow", view, scenario: flowScenario(side), seed: given?.seed ?? 1, edits };
-  if (given) Object.assign(request, { index: settings.index }, settings.workload ? { workload: settings.workload } : {});
-  return client.ask(request);
+  if (!given) return client.ask(request);
+  if (settings.flow !== "") request.flow = Number(settings.flow);
+  else Object.assign(request, { index: settings.index }, settings.workload ? { workload: settings.workload } : {});
+  const found = client.ask(request);
+  // The number in the run only chooses the flow; the controls have its number in the workload.
+  if (settings.flow !== "" && found.workload !== null) {
+    Object.assign(settings, { flow: "", workload: found.workload, index: found.index });
+    showSettings();
+  }
+  return found;
 }
 
 /** Simulates and draws the sides again. */
@@ -114,6 +122,8 @@ function fillList(element, flow) {
 
 /** Completion, and what repaired each loss, in words. */
 function outcomeOf(flow) {
+  if (!flow.packets.length)
+    return `<p>${flow.is_cut ? "The flow does not start in the part of the run that the page simulates; choose an earlier one." : "The run has no such flow."}</p>`;
   const done = flow.sender_s === null ? "The flow is not complete." : `Complete after <strong>${seconds(flow.sender_s)}</strong>, with ${counted(flow.segments, "data segment")}.`;
   const cut = flow.packets.length > MOST_PACKETS || flow.is_cut ? ` <span class="soft">The diagram has the first ${MOST_PACKETS} packets.</span>` : "";
   const repairs = flow.repairs.map((repair) => {
@@ -142,8 +152,12 @@ function showState(at) {
   lastMoment = at;
   const sides = shownSides();
   const panel = $("#state");
-  if (!panel.firstChild) panel.innerHTML = '<h2></h2><div class="states"><section></section><section></section></div>';
-  put($("h2", panel), `State at ${seconds(at, 4)}`);
+  if (!panel.firstChild) {
+    // On a phone the panel would cover the drawing, so it begins closed.
+    const open = matchMedia("(max-width: 30rem), (max-height: 30rem)").matches ? "" : " open";
+    panel.innerHTML = `<details${open}><summary></summary><div class="states"><section></section><section></section></div></details>`;
+  }
+  put($("summary", panel), `State at ${seconds(at, 4)}`);
   const sections = panel.querySelectorAll("section");
   sections[1].hidden = sides.length < 2;
   for (const [index, side] of sides.entries()) {

@@ -20,7 +20,7 @@ const REMEDIES = {
 };
 const DEFAULTS = {
   view: "flow", size: 8000, rtt: 80, rate: 2, mss: 1448, iw: 10, handshake: 1,
-  a: "linux", ra: "none", b: "sack", rb: "none", da: "", db: "", la: "", lb: "", workload: "", index: 0,
+  a: "linux", ra: "none", b: "sack", rb: "none", da: "", db: "", la: "", lb: "", workload: "", index: 0, flow: "",
   qrate: 10, qrtt: 100, qbuffer: 125, qkind: "drop-tail", qload: 0.6, qlong: 0, qloss: 0, qseed: 1,
   qa: "sack", qra: "none", qb: "sack", qrb: "fs",
 };
@@ -104,6 +104,7 @@ function fragment() {
   const found = new URLSearchParams();
   for (const [name, value] of Object.entries(settings)) if (String(value) !== String(DEFAULTS[name])) found.set(name, value);
   if (given?.packed) found.set("scenario", given.packed);
+  if (given?.packed && given.seed !== 1) found.set("seed", given.seed);
   // Commas and colons are allowed in a fragment, and are readable.
   return found.toString().replaceAll("%2C", ",");
 }
@@ -120,7 +121,9 @@ async function readFragment() {
   for (const side of ["a", "b", "qa", "qb"]) if (!(settings[side] in SENDERS)) settings[side] = DEFAULTS[side];
   for (const side of ["ra", "rb", "qra", "qrb"]) if (!(settings[side] in REMEDIES)) settings[side] = DEFAULTS[side];
   const packed = found.get("scenario");
-  if (packed && packed !== given?.packed) given = { packed, name: "of the address", scenario: await unpacked(packed), seed: 1 };
+  const seed = Number(found.get("seed") ?? 1);
+  if (packed && (packed !== given?.packed || seed !== given.seed))
+    given = { packed, name: "of the address", scenario: await unpacked(packed), seed: Number.isSafeInteger(seed) && seed >= 0 ? seed : 1 };
 }
 
 /** Scenario from the address: JSON, deflated (RFC 1951), in the URL-safe alphabet of RFC 4648. */

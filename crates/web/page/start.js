@@ -54,6 +54,7 @@ function startWorker(compiled) {
 
 async function start() {
   await readFragment();
+  if (given && Number.isSafeInteger(given.flow)) settings.flow = String(given.flow);
   fillSelects();
   showGiven();
   showSettings();

@@ -48,6 +48,10 @@ export interface RunAnswer {
 export interface FlowAnswer {
   /** The scenario with the drops and delays. A simulation of it gives this flow. */
   scenario: unknown;
+  /** Name of the flow's workload; null if the flow did not start. */
+  workload: string | null;
+  /** Number of the flow in its workload, from 0. */
+  index: number | null;
   /** Name of the flow's sender. */
   sender: string;
   /** Size in bytes; null for an endless flow, or if the flow did not start. */
@@ -438,6 +442,8 @@ number `view`. */
     workload?: string | null;
     /** Number of the flow in its workload, from 0. */
     index?: number;
+    /** Number of the flow in the run, as in the rows of flows. Absent: `workload` and `index` choose the flow. */
+    flow?: number | null;
     /** Packets to drop and to delay. */
     edits?: Edits;
   }

@@ -96,7 +96,7 @@ fn drop_packets(scenario: &mut Scenario, drops: &[PacketPlace]) -> Result<(), Re
     }
     for (index, positions) in masks {
         let link = &mut scenario.links[index];
-        if link.loss.is_some() {
+        if link.loss.as_ref().is_some_and(|loss| !is_empty_mask(loss)) {
             let error = format!("edits: link `{}` has losses of its own", link.name);
             return Err(Refusal::new(error, "remove `loss` from the scenario's link"));
         }
@@ -106,6 +106,11 @@ fn drop_packets(scenario: &mut Scenario, drops: &[PacketPlace]) -> Result<(), Re
         link.loss = Some(mask(&entries.join(","))?);
     }
     Ok(())
+}
+
+/// A mask that drops nothing, as in a scenario that is a template for losses.
+fn is_empty_mask(loss: &Loss) -> bool {
+    matches!(loss, Loss::Mask(mask) if !mask.drops.contains('1'))
 }
 
 fn mask(drops: &str) -> Result<Loss, Refusal> {

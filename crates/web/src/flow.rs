@@ -8,8 +8,9 @@ use link::DropReason;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use sim::scenario::Workload;
 use sim::tables::{span_s, time_s};
-use sim::watched::{Fate, FlowChoice, WatchedFlow, WatchedPacket};
+use sim::watched::{Fate, FlowChoice, FlowName, WatchedFlow, WatchedPacket};
 use sim::{Plan, Scenario};
 use wire::Control;
 
@@ -26,6 +27,10 @@ const MOST_EVENTS: u64 = 200_000;
 pub struct FlowAnswer {
     /// The scenario with the drops and delays. A simulation of it gives this flow.
     pub scenario: Value,
+    /// Name of the flow's workload; null if the flow did not start.
+    pub workload: Option<String>,
+    /// Number of the flow in its workload, from 0.
+    pub index: Option<u32>,
     /// Name of the flow's sender.
     pub sender: String,
     /// Size in bytes; null for an endless flow, or if the flow did not start.
@@ -133,8 +138,8 @@ pub struct RepetitionAnswer {
 pub(crate) struct KeptFlow {
     scenario: Scenario,
     links: Vec<String>,
-    /// Number of links of the forward and return path.
-    hops: [usize; 2],
+    /// Number of links of the forward and return path of each workload.
+    hops: Vec<[usize; 2]>,
     watched: WatchedFlow,
 }
 
@@ -143,24 +148,13 @@ impl KeptFlow {
     pub(crate) fn new(
         scenario: Scenario,
         seed: u64,
-        workload: Option<&str>,
-        index: u32,
+        flow: FlowName,
         edits: &Edits,
     ) -> Result<Self, Refusal> {
         let plan = Plan::new(&scenario)?;
-        let found = plan
-            .workloads
-            .iter()
-            .position(|each| workload.is_none_or(|name| name == each.name))
-            .ok_or_else(|| {
-                let name = workload.unwrap_or_default();
-                Refusal::new(
-                    format!("flow: there is no workload `{name}`"),
-                    "name a workload of the scenario",
-                )
-            })?;
-        let choice = FlowChoice { workload: found, index, max_events: MOST_EVENTS };
-        let hops = [plan.workloads[found].forward.len(), plan.workloads[found].back.len()];
+        let choice = FlowChoice { flow, max_events: MOST_EVENTS };
+        let hops = plan.workloads.iter().map(|each| [each.forward.len(), each.back.len()]);
+        let hops = hops.collect();
         let links = plan.links.into_iter().map(|link| link.name).collect();
         let (scenario, watched) = edits::run(scenario, seed, choice, edits)?;
         Ok(Self { scenario, links, hops, watched })
@@ -171,8 +165,11 @@ impl KeptFlow {
         let rows = &found.rows;
         let row = found.number.and_then(|number| rows.flow.iter().position(|each| *each == number));
         let count = |column: &[u32]| row.and_then(|row| column.get(row).copied()).unwrap_or(0);
+        let workload = found.place.and_then(|(workload, _)| self.scenario.workloads.get(workload));
         Ok(FlowAnswer {
             scenario: value_of(&self.scenario)?,
+            workload: workload.map(|workload| workload.name().to_owned()),
+            index: found.place.map(|(_, index)| index),
             sender: found.sender.clone(),
             size_bytes: row.and_then(|row| rows.size_bytes.get(row)),
             start_s: row.and_then(|row| rows.start_s.get(row).copied()),
@@ -221,6 +218,8 @@ impl KeptFlow {
         let (own, peer) = if packet.is_forward { (data, other) } else { (other, data) };
         let segment = &packet.segment;
         let blocks = segment.options.sack_blocks();
+        let workload = self.watched.place.map_or(0, |(workload, _)| workload);
+        let hops = self.hops.get(workload).copied().unwrap_or_default();
         let relative = |seq: wire::SeqNum| seq.distance_from(peer);
         let seq = segment.seq.distance_from(own);
         PacketAnswer {
@@ -228,7 +227,7 @@ impl KeptFlow {
             is_forward: packet.is_forward,
             link: self.links.get(packet.link).cloned().unwrap_or_default(),
             position: packet.position,
-            is_single_hop: self.hops[usize::from(!packet.is_forward)] == 1,
+            is_single_hop: hops[usize::from(!packet.is_forward)] == 1,
             sent_s: time_s(packet.sent_at),
             ended_s: packet.ended.map(|(at, _)| time_s(at)),
             fate: fate(packet),
@@ -271,6 +270,24 @@ impl KeptFlow {
         repairs.sort_by(|a, b| a.repaired_s.total_cmp(&b.repaired_s));
         Ok(repairs)
     }
+}
+
+/// The flow of a workload, which is the first one without a name.
+pub(crate) fn flow_of_workload(
+    scenario: &Scenario,
+    workload: Option<&str>,
+    index: u32,
+) -> Result<FlowName, Refusal> {
+    let names = || scenario.workloads.iter().map(Workload::name);
+    let found = names().position(|each| workload.is_none_or(|name| name == each));
+    let workload = found.ok_or_else(|| {
+        let name = workload.unwrap_or_default();
+        Refusal::new(
+            format!("flow: there is no workload `{name}`"),
+            "name a workload of the scenario",
+        )
+    })?;
+    Ok(FlowName::InWorkload { workload, index })
 }
 
 /// The name of a packet's end.

@@ -39,6 +39,10 @@ pub enum Request {
         /// Number of the flow in its workload, from 0.
         #[serde(default)]
         index: u32,
+        /// Number of the flow in the run, as in the rows of flows. Absent: `workload` and `index`
+        /// choose the flow.
+        #[serde(default)]
+        flow: Option<u64>,
         /// Packets to drop and to delay.
         #[serde(default)]
         edits: Edits,

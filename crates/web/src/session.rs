@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use sim::watched::FlowName;
 
 use crate::captured::OpenCapture;
 use crate::error::Refusal;
-use crate::flow::KeptFlow;
+use crate::flow::{KeptFlow, flow_of_workload};
 use crate::live::Live;
 use crate::request::Request;
 use crate::run;
@@ -33,9 +34,13 @@ impl Session {
             .map_err(|error| Refusal::new(format!("request: {error}"), "see `tcpsf.d.ts`"))?;
         match request {
             Request::Run { scenario, seed } => json(&run::run(&parsed(scenario)?, seed)?),
-            Request::Flow { view, scenario, seed, workload, index, edits } => {
-                let kept =
-                    KeptFlow::new(parsed(scenario)?, seed, workload.as_deref(), index, &edits)?;
+            Request::Flow { view, scenario, seed, workload, index, flow, edits } => {
+                let scenario = parsed(scenario)?;
+                let flow = match flow {
+                    Some(number) => FlowName::InRun(number),
+                    None => flow_of_workload(&scenario, workload.as_deref(), index)?,
+                };
+                let kept = KeptFlow::new(scenario, seed, flow, &edits)?;
                 let answer = kept.answer()?;
                 self.flows.insert(view, kept);
                 json(&answer)

@@ -61,6 +61,48 @@ fn a_flow_without_edits_loses_nothing() {
 }
 
 #[test]
+fn a_flow_has_the_number_of_its_row_and_a_number_in_its_workload() {
+    let mut scenario = scenario("linux");
+    let mut other = scenario["workload"][0].clone();
+    other["name"] = json!("two");
+    other["sizes"] = json!([100, 200]);
+    scenario["workload"].as_array_mut().unwrap().push(other);
+    let session = &mut Session::default();
+    let mut places = Vec::new();
+    for number in 0..3 {
+        let request =
+            json!({"do": "flow", "view": 0, "scenario": scenario, "seed": 1, "flow": number});
+        let by_number = ask(session, &request, &[]);
+        let request = json!({
+            "do": "flow", "view": 0, "scenario": scenario, "seed": 1,
+            "workload": by_number["workload"], "index": by_number["index"],
+        });
+        assert_eq!(ask(session, &request, &[]), by_number);
+        places.push((by_number["workload"].to_string(), by_number["index"].as_u64().unwrap()));
+    }
+    places.sort();
+    let place = |name: &str, index| (format!("\"{name}\""), index);
+    assert_eq!(places, [place("one", 0), place("two", 0), place("two", 1)]);
+    let request = json!({"do": "flow", "view": 0, "scenario": scenario, "seed": 1, "flow": 3});
+    let none = ask(session, &request, &[]);
+    assert_eq!((&none["workload"], &none["packets"]), (&Value::Null, &json!([])));
+}
+
+#[test]
+fn a_mask_without_losses_may_be_replaced() {
+    let mut scenario = scenario("linux");
+    let session = &mut Session::default();
+    let whole = flow(session, &scenario, &json!({}));
+    let edits = json!({"drops": [place(data(&whole)[3])]});
+    let dropped = flow(session, &scenario, &edits);
+    scenario["link"][0]["loss"] = json!({"kind": "mask", "drops": "0,0"});
+    assert_eq!(flow(session, &scenario, &edits)["packets"], dropped["packets"]);
+    scenario["link"][0]["loss"]["drops"] = json!("0,1");
+    let refused = flow(session, &scenario, &edits);
+    assert_eq!(refused["error"], "edits: link `there` has losses of its own");
+}
+
+#[test]
 fn the_dropped_packet_is_lost_and_its_repair_has_a_cause() {
     let scenario = scenario("linux");
     let session = &mut Session::default();

@@ -13,11 +13,17 @@ from tcpsf.explore.page_server import PlaygroundServer, filled_page
 
 
 def command(
-    *, file: Path, settings: Sequence[str], seed: int, port: int, open_browser: bool
+    *,
+    file: Path,
+    settings: Sequence[str],
+    seed: int,
+    flow: int | None,
+    port: int,
+    open_browser: bool,
 ) -> None:
     """Serve the page until Ctrl-C."""
     scenario = scenario_file.read(file, settings)
-    page = filled_page(scenario, seed=seed, name=file.name)
+    page = filled_page(scenario, seed=seed, flow=flow, name=file.name)
     with PlaygroundServer(page, port=port) as server:
         print_result(server.address)
         print_message("The page is served until Ctrl-C. Only programs on this machine reach it.")

@@ -126,6 +126,13 @@ def explain(key: str) -> None:
 @seed
 @settings
 @click.option(
+    "--flow",
+    type=Count(most=MOST_FLOW),
+    metavar="N",
+    help="Number of the flow whose packets are shown, as in the table `flows`.  [default: the first "
+    "flow]",
+)
+@click.option(
     "--port",
     type=Count(most=65_535),
     metavar="N",

@@ -72,7 +72,7 @@ def command(
                 _simulate(scenario, seeds, workers, folder, capture, progress, found.add)
             if page is not None:
                 with bar("observing the first run") as progress:
-                    content = _page(found.summed, seeds, flow, progress)
+                    content = _page(found.summed, seeds, flow, report, progress)
                 put(page, report, lambda: content)
             if folder is not None:
                 _write(folder, found, seeds)
@@ -104,6 +104,7 @@ def _page(
     found: SummedRuns,
     seeds: Sequence[int],
     flow: int | None,
+    report: Path | None,
     progress: Callable[[Progress], None] | None,
 ) -> str:
     """Repeat the first run to observe it, and return the page."""
@@ -115,7 +116,8 @@ def _page(
     source = found.source
     seen = observe(source.scenario, seed=source.seed, flow=flow, progress=move)
     traced = None if seen.flow is None else trace(source.scenario, seen.flow, seed=source.seed)
-    return run_page(found, seen, traced, seeds=seeds)
+    folder = None if report is None else report.absolute().parent
+    return run_page(found, seen, traced, seeds=seeds, folder=folder)
 
 
 def _capture(

@@ -20,12 +20,14 @@ PLACE = '<script type="application/json" id="given-scenario"></script>'
 """Element of the page that has the scenario of a file."""
 
 
-def filled_page(scenario: Scenario, *, seed: int, name: str) -> bytes:
+def filled_page(scenario: Scenario, *, seed: int, name: str, flow: int | None = None) -> bytes:
     """Return the page with a scenario, as UTF-8. ``name`` is that of its file.
 
+    The page shows the flow with the number ``flow``, or the first one of the first workload.
     Raises `TcpsfError` if the package does not have the page.
     """
-    content = {"scenario": json.loads(scenario.to_json()), "seed": seed, "name": name}
+    content: dict[str, Any] = {"scenario": json.loads(scenario.to_json()), "seed": seed}
+    content |= {"name": name} | ({} if flow is None else {"flow": flow})
     # `<` in a name must not end the element.
     text = json.dumps(content).replace("<", "\\u003c")
     return built_page().replace(PLACE, PLACE.replace("></", f">{text}</")).encode()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcpsf.chart import Plot, marks, page
+from tcpsf.run_report.playground_link import PlaygroundLink
 from tcpsf.text import TitledTable
 
 
@@ -22,6 +23,8 @@ class PageSection:
     plots: Sequence[Plot] = ()
     drawings: Sequence[str] = ()
     """SVG documents."""
+    playground: PlaygroundLink | None = None
+    """The drawn flow in the playground."""
     notes: Sequence[str] = ()
     """Remarks at the end."""
 

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcpsf import text
 from tcpsf.chart import Plot
 from tcpsf.run_report import run_plots
 from tcpsf.run_report.page_sections import PageSection, page_of_sections
+from tcpsf.run_report.playground_link import playground_link
 from tcpsf.sim_summary import Summary
 
 if TYPE_CHECKING:
+    from tcpsf.result import Provenance
     from tcpsf.run_report.flow_trace import FlowTrace
     from tcpsf.run_report.observed import Observation
     from tcpsf.summed import SummedRuns
 
 
 def run_page(
-    found: SummedRuns, seen: Observation, flow: FlowTrace | None, *, seeds: Sequence[int]
+    found: SummedRuns,
+    seen: Observation,
+    flow: FlowTrace | None,
+    *,
+    seeds: Sequence[int],
+    folder: Path | None = None,
 ) -> str:
     """Return the page of one or more runs.
 
     ``found`` has the sums over all runs. ``seen`` and ``flow`` are of the first run; ``flow`` is
-    ``None`` if the run has no flow.
+    ``None`` if the run has no flow. ``folder`` is the folder of the page; the page links to a
+    playground in it or above it.
     """
     source, summary = found.source, Summary(found, seeds=seeds)
     sections = [
@@ -37,7 +46,7 @@ def run_page(
         drawn = (
             flow.row["flow"] in seen.objects and seen.objects[flow.row["flow"]] in seen.windows()
         )
-        sections.append(_of_flow(flow, seed=source.seed, window=not drawn))
+        sections.append(_of_flow(flow, source, window=not drawn, folder=folder))
     about = [summary.title(), f"Made by tcpsf {source.version}."]
     return page_of_sections(sections, title=source.scenario.name, text=about)
 
@@ -83,7 +92,9 @@ def _over_time(seen: Observation, *, seed: int) -> PageSection:
     )
 
 
-def _of_flow(flow: FlowTrace, *, seed: int, window: bool) -> PageSection:
+def _of_flow(
+    flow: FlowTrace, source: Provenance, *, window: bool, folder: Path | None
+) -> PageSection:
     shown, total = len(flow.shown()), flow.total
     notes = ["Bytes are numbered as in the table `packets`; the first byte of the data is 1."]
     if shown < total:
@@ -91,8 +102,14 @@ def _of_flow(flow: FlowTrace, *, seed: int, window: bool) -> PageSection:
     return PageSection(
         key="flow",
         title=flow.title,
-        text=[flow.sentence(), f"The flow is of the run with seed {seed}."],
+        text=[flow.sentence(), f"The flow is of the run with seed {source.seed}."],
         plots=[run_plots.window_of(flow)] if window else [],
         drawings=[flow.svg()],
+        # The playground cannot run models written in Python.
+        playground=None
+        if source.models
+        else playground_link(
+            source.scenario, seed=source.seed, flow=flow.row["flow"], folder=folder
+        ),
         notes=notes,
     )
