@@ -25,7 +25,7 @@ ANY := $(or $(wildcard $(DEV) $(WHEEL)),$(PLAIN))
 # Which Python PyO3 looks at when clippy checks the binding: the one that the virtual environment is made from.
 lint-clippy: export PYO3_PYTHON ?= $(shell command -v $(PYTHON) 2>/dev/null)
 
-.PHONY: help demo test test-rust test-python test-web test-browser test-wireshark compare lint lint-fmt lint-clippy lint-ruff lint-mypy \
+.PHONY: help demo test test-rust test-python test-browser test-wireshark compare lint lint-fmt lint-clippy lint-ruff lint-mypy \
 	lint-imports fmt docs docs-quick site dist release-check install dev web wheel verify verify-random bench clean tools
 .DEFAULT_GOAL := help
 # cargo and pytest use all cores by themselves, and two installations at once would break the environment.
@@ -48,15 +48,10 @@ test-python: $(DEV)
 	@echo "== Python tests"
 	@$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
-# Where there is no toolchain for WebAssembly, `.ci/web` says so and nothing runs; `.ci/run` lists it.
-test-web: tools ## the WebAssembly module: 1000 random scenarios have the rows of the native simulator
-	@echo "== WebAssembly module"
-	@module=$$(.ci/web) || exit $$(( $$? == 3 ? 0 : 1 )); \
-		TCPSF_MODULE=$$PWD/$$module $(CARGO) test --locked --package web --features engine --test module -- --quiet
-
-test-browser: $(DEV) ## report pages and charts in Chromium, and the playground where it can be built
+# Where there is no toolchain for WebAssembly, `make web` says so, and the tests of the playground are skipped.
+test-browser: $(DEV) ## report pages and charts in Chromium; where it can be built, the playground, whose module has the rows of the native simulator
 	@echo "== pages in Chromium"
-	@.ci/debian chromium:chromium
+	@.ci/debian chromium:chromium tshark:tshark
 	@$(MAKE) --no-print-directory web
 	@$(BIN)/python -m pytest -m browser
 
@@ -148,7 +143,7 @@ compare: $(DEV) ## check that the results are those of another revision: make co
 		$(MAKE) --no-print-directory -C "$$there" dev && \
 		$(BIN)/python tools/compare_builds.py "$$there/$(BIN)/python" $(BIN)/python $(COMPARE)
 
-site: $(DEV) ## the documentation site, with API reference, reports and playground, in out/site/ (REPORTS=FOLDER of `reproduce all`)
+site: $(DEV) web ## the documentation site, with API reference, reports and playground, in out/site/ (REPORTS=FOLDER of `reproduce all`)
 	@$(BIN)/python tools/site.py requirements | $(BIN)/python -m pip install --quiet --requirement /dev/stdin
 	@$(BIN)/python tools/site.py build out/site $(if $(REPORTS),--reports '$(REPORTS)')
 

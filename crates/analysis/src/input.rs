@@ -1,13 +1,13 @@
 //! Decompression of capture files: gzip (RFC 1952) and Zstandard (RFC 8878), recognised by their
-//! first bytes.
+//! first bytes. Without the feature `compressed`, such files are refused.
 
-use std::io::{self, BufRead, BufReader, Read};
+#[cfg(feature = "compressed")]
+mod zstd;
 
-use flate2::bufread::MultiGzDecoder;
-use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
-use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+use std::io::{self, Read};
 
 /// Size of the buffer in front of a decoder, in bytes.
+#[cfg(feature = "compressed")]
 const BUFFER: usize = 64 * 1024;
 
 /// First bytes of a gzip member (RFC 1952 §2.3.1).
@@ -24,15 +24,34 @@ pub fn decompressed<R: Read + Send + Sync + 'static>(
 ) -> io::Result<Box<dyn Read + Send + Sync>> {
     let mut source = Prefixed::new(source);
     let start = source.start()?;
-    Ok(match start {
-        _ if start.starts_with(&GZIP) => {
-            Box::new(MultiGzDecoder::new(BufReader::with_capacity(BUFFER, source)))
-        }
-        _ if start == ZSTD || is_skippable(start) => {
-            Box::new(Zstd::new(BufReader::with_capacity(BUFFER, source)))
-        }
-        _ => Box::new(source),
-    })
+    if start.starts_with(&GZIP) {
+        gzip(source)
+    } else if start == ZSTD || is_skippable(start) {
+        zstandard(source)
+    } else {
+        Ok(Box::new(source))
+    }
+}
+
+#[cfg(feature = "compressed")]
+fn gzip(source: impl Read + Send + Sync + 'static) -> io::Result<Box<dyn Read + Send + Sync>> {
+    let source = io::BufReader::with_capacity(BUFFER, source);
+    Ok(Box::new(flate2::bufread::MultiGzDecoder::new(source)))
+}
+
+#[cfg(feature = "compressed")]
+fn zstandard(source: impl Read + Send + Sync + 'static) -> io::Result<Box<dyn Read + Send + Sync>> {
+    Ok(Box::new(zstd::Zstd::new(io::BufReader::with_capacity(BUFFER, source))))
+}
+
+#[cfg(not(feature = "compressed"))]
+fn gzip(_source: impl Read) -> io::Result<Box<dyn Read + Send + Sync>> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "the file is compressed with gzip"))
+}
+
+#[cfg(not(feature = "compressed"))]
+fn zstandard(_source: impl Read) -> io::Result<Box<dyn Read + Send + Sync>> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "the file is compressed with Zstandard"))
 }
 
 /// RFC 8878 §3.1.2: a skippable frame begins with one of sixteen numbers.
@@ -77,68 +96,5 @@ impl<R: Read> Read for Prefixed<R> {
         out[..count].copy_from_slice(&self.start[self.read..self.read + count]);
         self.read += count;
         Ok(count)
-    }
-}
-
-/// Frames of Zstandard, one after the other. The decoder refuses windows above 100 MB.
-struct Zstd<R> {
-    source: R,
-    decoder: FrameDecoder,
-    in_frame: bool,
-}
-
-impl<R: BufRead> Zstd<R> {
-    fn new(source: R) -> Self {
-        Self { source, decoder: FrameDecoder::new(), in_frame: false }
-    }
-
-    /// Begins the next frame. Returns whether there is one.
-    fn begin(&mut self) -> io::Result<bool> {
-        loop {
-            if self.source.fill_buf()?.is_empty() {
-                return Ok(false);
-            }
-            match self.decoder.reset(&mut self.source) {
-                Ok(()) => {
-                    self.in_frame = true;
-                    return Ok(true);
-                }
-                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
-                    length,
-                    ..
-                })) => {
-                    let skipped = u64::from(length);
-                    if io::copy(&mut (&mut self.source).take(skipped), &mut io::sink())? < skipped {
-                        return Err(io::ErrorKind::UnexpectedEof.into());
-                    }
-                }
-                Err(error) => return Err(io::Error::other(error.to_string())),
-            }
-        }
-    }
-}
-
-impl<R: BufRead> Read for Zstd<R> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        if out.is_empty() {
-            return Ok(0);
-        }
-        loop {
-            if self.in_frame {
-                while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
-                    self.decoder
-                        .decode_blocks(&mut self.source, BlockDecodingStrategy::UptoBlocks(1))
-                        .map_err(|error| io::Error::other(error.to_string()))?;
-                }
-                let count = self.decoder.read(out)?;
-                if count > 0 {
-                    return Ok(count);
-                }
-                self.in_frame = false;
-            }
-            if !self.begin()? {
-                return Ok(0);
-            }
-        }
     }
 }

@@ -15,6 +15,7 @@ mod keys;
 mod kinds;
 mod limited;
 mod link;
+mod located;
 mod loss;
 mod nearest;
 mod rates;
@@ -139,8 +140,7 @@ impl Scenario {
     /// # Errors
     /// If a key is unknown, missing or of the wrong type.
     pub fn from_value(value: serde_json::Value) -> Result<Self, ScenarioError> {
-        serde_path_to_error::deserialize(value)
-            .map_err(|e| ScenarioError::from_serde(&e.path().to_string(), e.inner()))
+        located::read(value).map_err(|e| ScenarioError::from_serde(e.path(), &e.error))
     }
 
     /// Serializes the scenario for its provenance, on one line with keys in a fixed order: equal

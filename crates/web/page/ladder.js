@@ -94,7 +94,7 @@ function sentenceOf(packet) {
 }
 
 /** Ends of the drawing in pixels: the sender's line and the receiver's. */
-const endsOf = (width) => [Math.min(150, Math.max(108, width * 0.3)), width - Math.min(104, Math.max(76, width * 0.22))];
+const endsOf = (width) => [Math.min(150, Math.max(132, width * 0.3)), width - Math.min(104, Math.max(76, width * 0.22))];
 
 /** Everything that belongs to no packet: ticks, breaks of the axis, both ends, the completion. */
 function frameOf(flow, axis, width) {

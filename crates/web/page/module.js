@@ -40,9 +40,8 @@ class Refusal extends Error {
 }
 
 /** Module that the page contains, compressed. */
-async function compiledModule() {
-  const text = document.querySelector("#module").textContent.trim();
-  const compressed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([compressed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return WebAssembly.compile(await new Response(stream).arrayBuffer());
+function compiledModule() {
+  const element = document.querySelector("#module");
+  const compressed = Uint8Array.from(atob(element.textContent.trim()), (letter) => letter.charCodeAt(0));
+  return WebAssembly.compile(unpackedLzma(compressed, Number(element.dataset.bytes)));
 }

@@ -50,9 +50,21 @@ async function runLive({ scenario, seed, speed }, mine) {
   }
 }
 
+/** Bytes of a file, which may be compressed with gzip. */
+async function content(file) {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes;
+  const stream = file.stream().pipeThrough(new DecompressionStream("gzip"));
+  try {
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  } catch {
+    throw new Refusal({ error: "cannot read the capture: the gzip data is damaged or has several members", hint: "decompress the file, or use `tcpsf analyze`" });
+  }
+}
+
 async function analyse({ file }, mine) {
   const began = performance.now();
-  const bytes = new Uint8Array(await file.arrayBuffer());
+  const bytes = await content(file);
   client.ask({ do: "open" }, bytes);
   let reported = began;
   while (task === mine) {

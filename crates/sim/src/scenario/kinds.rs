@@ -6,6 +6,7 @@ use serde::de::{DeserializeOwned, Deserializer, Error, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::error::{missing_key, nested};
+use super::located::{self, Located};
 
 /// Declares a table whose keys depend on its `kind`: a struct for each kind, an enum of these
 /// structs, and an enum of the kinds. In the structs, the keys of `first` stand before `kind`,
@@ -96,21 +97,31 @@ impl Table {
         kind: &str,
         keys: &[(&str, &[&str])],
     ) -> Result<T, E> {
-        let has = |key: &str, own: bool| {
-            keys.iter().any(|(name, keys)| (*name == kind) == own && keys.contains(&key))
-        };
-        if let Some(key) = self.0.keys().find(|key| has(key, false) && !has(key, true)) {
+        if let Some(key) = self.0.keys().find(|key| belongs(key, kind, keys) == Some(false)) {
             return Err(nested(key, &format!("does not belong to kind `{kind}`")));
         }
-        serde_path_to_error::deserialize(Value::Object(self.0)).map_err(|error| {
-            let message = error.inner().to_string();
-            match missing_key(&message) {
-                Some(key) if has(key, true) => {
-                    nested(key, &format!("missing; kind `{kind}` needs it"))
-                }
-                _ => nested(&error.path().to_string(), &message),
-            }
+        located::read(Value::Object(self.0)).map_err(|error| {
+            let (path, problem) = located_problem(&error, kind, keys);
+            nested(&path, &problem)
         })
+    }
+}
+
+/// Whether a key belongs to a kind; `None` if it is not a key of single kinds.
+fn belongs(key: &str, kind: &str, keys: &[(&str, &[&str])]) -> Option<bool> {
+    let has =
+        |own: bool| keys.iter().any(|(name, keys)| (*name == kind) == own && keys.contains(&key));
+    if has(true) { Some(true) } else { has(false).then_some(false) }
+}
+
+/// Path and text of an error in a table of a kind.
+fn located_problem(error: &Located, kind: &str, keys: &[(&str, &[&str])]) -> (String, String) {
+    let message = error.error.to_string();
+    match missing_key(&message) {
+        Some(key) if belongs(key, kind, keys) == Some(true) => {
+            (key.to_owned(), format!("missing; kind `{kind}` needs it"))
+        }
+        _ => (error.path().to_owned(), message),
     }
 }
 

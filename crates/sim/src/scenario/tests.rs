@@ -320,6 +320,54 @@ proptest! {
     }
 }
 
+proptest! {
+    /// The two readers have different deserializers. Only the text may have a list for a table.
+    #[test]
+    fn a_value_is_read_as_its_text_is(
+        path in 0usize..1000,
+        key in "[a-z]{1,6}|kind|name|rate",
+        value in prop_oneof![
+            Just(Value::Null), Just(json!("")), Just(json!(true)), Just(json!({})), Just(json!([])),
+            any::<f64>().prop_map(Value::from), any::<i64>().prop_map(Value::from),
+            "[0-9]{0,20}(ns|s|h|B|GB|Gb/s)".prop_map(Value::from), ".{0,8}".prop_map(Value::from),
+        ],
+        change in 0..3,
+    ) {
+        let mut scenario = full();
+        let mut pointers = Vec::new();
+        collect("", &scenario, &mut pointers);
+        let pointer = &pointers[path % pointers.len()];
+        let is_scalar = !value.is_object() && !value.is_array();
+        match scenario.pointer_mut(pointer).unwrap() {
+            Value::Object(table) if change == 1 => {
+                table.insert(key, value);
+            }
+            Value::Object(table) if change == 2 => {
+                let key = table.keys().nth(path % table.len()).cloned().unwrap();
+                table.remove(&key);
+            }
+            found => *found = value,
+        }
+        let text = Scenario::from_json(&scenario.to_string());
+        let found = Scenario::from_value(scenario);
+        prop_assert_eq!(found.is_ok(), text.is_ok());
+        // The text has no value that begins with a digit where a name is expected.
+        let is_json = !matches!(&text, Err(error) if error.problem().starts_with("not JSON: "));
+        if is_scalar && is_json {
+            prop_assert_eq!(found, text);
+        }
+    }
+}
+
+#[test]
+fn a_list_is_not_a_table() {
+    let mut scenario = full();
+    scenario["link"][0] = json!(["down", "a", "b"]);
+    let error = Scenario::from_value(scenario).unwrap_err().to_string();
+    assert!(error.starts_with("link[0]: expected a link, "), "{error}");
+    assert!(error.ends_with(", found a list"), "{error}");
+}
+
 /// Collects pointers to all values below the top.
 fn collect(at: &str, value: &Value, pointers: &mut Vec<String>) {
     let children: Vec<(String, &Value)> = match value {
