@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +16,9 @@ from chromium import Browser
 from conftest import REPOSITORY, Command
 from test_captures import captured
 
+from tcpsf import Pcap, Scenario, run
 from tcpsf.captures import analyze
+from tcpsf.run_report.playground_link import packed
 
 PAGE = REPOSITORY / "out" / "web" / "index.html"
 
@@ -66,7 +70,8 @@ def browser(tmp_path: Path) -> Iterator[Browser]:
         yield made
         assert made.console == []
         # The page itself, the worker that it makes, and its own downloads.
-        assert all(re.match(r"file:///.*/index\.html|blob:", each) for each in made.requests)
+        local = r"file:///.*/(index|playground)\.html|blob:|about:|data:"
+        assert all(re.match(local, each) for each in made.requests)
 
 
 def test_a_click_drops_a_packet_and_another_one_undoes_it(browser: Browser) -> None:
@@ -176,6 +181,24 @@ def test_the_exports_have_the_flow(browser: Browser, tcpsf: Command) -> None:
     capture = browser.downloaded("playground-a.pcapng")
     episodes = analyze(capture).tables.episodes
     assert episodes["cause"].to_list() == [repair["cause"] for repair in seen["repairs"]]
+    if (tshark := shutil.which("tshark")) is None:
+        pytest.skip("no `tshark`: on Debian, as root: apt-get install tshark")
+    fields = ("frame.number", "tcp.seq", "tcp.len", "tcp.analysis.retransmission")
+    chosen = [word for name in fields for word in ("-e", name)]
+    found = subprocess.run(
+        [tshark, "-n", "-r", str(capture), "-Tfields", *chosen],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    # A capture at the sender has all packets but the acknowledgments that did not arrive.
+    rows = [line.split("\t") for line in found.stdout.splitlines()]
+    packets = sorted((p for p in seen["packets"] if p["frame"]), key=lambda p: p["frame"])
+    assert [tuple(map(int, row[:3])) for row in rows] == [
+        (p["frame"], p["seq"], p["payload_bytes"]) for p in packets
+    ]
+    again = [p["frame"] for p in packets if p["is_again"] and p["payload_bytes"]]
+    assert [int(row[0]) for row in rows if row[3]] == again
 
 
 def test_bad_values_change_nothing(browser: Browser) -> None:
@@ -214,6 +237,86 @@ def test_a_capture_is_analysed_as_by_the_command(browser: Browser, tmp_path: Pat
     before = browser.value("document.querySelector('#connection svg').innerHTML")
     browser.click("document.querySelector('[data-zoom=in]')")
     assert browser.value("document.querySelector('#connection svg').innerHTML") != before
+
+
+def test_a_large_capture_is_analysed_as_by_the_command(
+    browser: Browser, tmp_path: Path, small: Scenario
+) -> None:
+    path = tmp_path / "large.pcapng"
+    busy = small.with_value("link.there.rate", "12Mb/s")
+    run(busy, seed=1, pcap=Pcap(path=path, snap_len=1600))
+    assert path.stat().st_size > 20_000_000
+    open_page(browser, "#view=capture")
+    browser.choose("#capture-file", path)
+    browser.wait("document.documentElement.dataset.captureDone")
+    rows = browser.value(
+        "[...document.querySelectorAll('#capture-result .wide')[0].querySelectorAll('tbody tr')]"
+        ".map((row) => Number(row.children[1].textContent.replace(/\\s/g, '')))"
+    )
+    episodes = len(analyze(path).tables.episodes)
+    assert episodes > 20
+    assert sum(rows) == episodes
+    assert str(path.name) in browser.value(
+        "document.querySelector('#capture-progress').textContent"
+    )
+
+
+def test_the_page_without_a_pointer(browser: Browser) -> None:
+    """Every control is reached by Tab, and works by keys."""
+    open_page(browser)
+    reached = set()
+    name = (
+        "(() => { const found = document.activeElement; return found.name || found.dataset.view ||"
+        " found.dataset.drop || found.dataset.save || found.tagName + found.className; })()"
+    )
+    for _ in range(60):
+        browser.press("Tab")
+        reached.add(browser.value(name))
+    views, settings = {"flow", "queue", "capture"}, {"size", "handshake", "a", "ra", "b", "rb"}
+    assert views | settings | {"syn", "none", "toml", "pcapng", "SUMMARY"} <= reached
+    browser.value("document.querySelector('[data-drop=first]').focus()")
+    browser.press("Enter")
+    assert [repair["lost"] is not None for repair in flow(browser)["repairs"]] == [True]
+    browser.value("document.querySelector('[data-view=queue]').focus()")
+    browser.press("Enter")
+    browser.wait("document.documentElement.dataset.queueDone === 'true'")
+
+
+def test_a_report_opens_its_flow(browser: Browser, tmp_path: Path, small: Scenario) -> None:
+    shutil.copy(PAGE, tmp_path / "playground.html")
+    result = run(small, seed=3)
+    row = result.ladder().row
+    result.report(tmp_path / "index.html")
+    browser.open((tmp_path / "index.html").as_uri())
+    browser.wait("document.querySelector('.playground a') !== null")
+    browser.click("document.querySelector('.playground a')")
+    browser.wait(READY)
+    found = flow(browser)
+    assert (found["workload"], found["size_bytes"]) == (row["workload"], row["size_bytes"])
+    assert found["sender_s"] == pytest.approx(row["sender_s"])
+    assert found["retransmitted_segments"] == row["retransmitted_segments"]
+    # The address has the flow's number in its workload, and opens the same flow.
+    address = browser.value("location.href")
+    browser.open("about:blank")
+    browser.open(address)
+    browser.wait(READY)
+    assert flow(browser) == found
+    assert browser.value("document.querySelector('[name=index]').value") == str(found["index"])
+
+
+def test_a_flow_that_is_not_there_is_said_so(browser: Browser, small: Scenario) -> None:
+    open_page(browser, f"#scenario={packed(small)}&flow=99999")
+    text = browser.value("document.querySelector('.outcome').textContent")
+    assert text == "The run has no such flow."
+
+
+def test_the_state_does_not_cover_the_drawing_of_a_phone(tmp_path: Path) -> None:
+    with Browser(tmp_path, width=360, height=740) as browser:
+        open_page(browser)
+        panel = "document.querySelector('#state').getBoundingClientRect().height"
+        assert browser.value(panel) < 80
+        browser.click("document.querySelector('#state summary')")
+        assert 100 < browser.value(panel) < 370
 
 
 def test_a_file_that_is_no_capture_is_refused(browser: Browser, tmp_path: Path) -> None:
