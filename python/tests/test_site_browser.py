@@ -7,6 +7,7 @@ import http
 import http.server
 import re
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,9 @@ def open_lesson(browser: Browser, address: str, name: str) -> None:
     browser.wait("document.querySelector('iframe.play') !== null")
     browser.value("document.querySelector('iframe.play').scrollIntoView()")
     browser.wait(f"{FRAME}.documentElement.dataset.readyMs")
+    # A figure that loads later would move the frame away from the pointer.
+    browser.wait("document.readyState === 'complete'")
+    browser.wait("[...document.images].every((each) => each.complete)")
 
 
 def click(browser: Browser, index: int) -> str:
@@ -94,17 +98,23 @@ def click(browser: Browser, index: int) -> str:
         f"[...{FRAME}.querySelectorAll('.side[data-side=a] .packet:not(.ack) text:first-of-type')]"
         f".filter((each) => /^\\d+–\\d+/.test(each.textContent))[{index}]"
     )
-    x, y = browser.value(
-        f"(() => {{ const label = {label}; label.scrollIntoView({{block: 'center'}});"
-        " const [box, frame] = [label, document.querySelector('iframe.play')]"
-        ".map((each) => each.getBoundingClientRect());"
-        " return [frame.left + box.left + box.width / 2, frame.top + box.top + box.height / 2]; })()"
-    )
-    browser.mouse("mouseMoved", x, y)
-    browser.mouse("mousePressed", x, y, buttons=1)
-    browser.mouse("mouseReleased", x, y)
-    browser.wait(f"{OUTCOME} !== {before!r}")
-    return str(browser.value(OUTCOME))
+    # A busy browser may move the frame between the two steps; then nothing happens.
+    for _ in range(5):
+        x, y = browser.value(
+            f"(() => {{ const label = {label}; label.scrollIntoView({{block: 'center'}});"
+            " const [box, frame] = [label, document.querySelector('iframe.play')]"
+            ".map((each) => each.getBoundingClientRect());"
+            " return [frame.left + box.left + box.width / 2, frame.top + box.top + box.height / 2]; })()"
+        )
+        browser.mouse("mouseMoved", x, y)
+        browser.mouse("mousePressed", x, y, buttons=1)
+        browser.mouse("mouseReleased", x, y)
+        end = time.monotonic() + 3
+        while time.monotonic() < end:
+            if (after := str(browser.value(OUTCOME))) != before:
+                return after
+            time.sleep(0.05)
+    raise AssertionError(f"a click on packet {index} changes nothing")
 
 
 def complete_s(text: str) -> float:

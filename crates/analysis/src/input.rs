@@ -24,34 +24,31 @@ pub fn decompressed<R: Read + Send + Sync + 'static>(
 ) -> io::Result<Box<dyn Read + Send + Sync>> {
     let mut source = Prefixed::new(source);
     let start = source.start()?;
-    if start.starts_with(&GZIP) {
-        gzip(source)
-    } else if start == ZSTD || is_skippable(start) {
-        zstandard(source)
-    } else {
-        Ok(Box::new(source))
+    let is_gzip = start.starts_with(&GZIP);
+    if is_gzip || start == ZSTD || is_skippable(start) {
+        return unpacked(source, is_gzip);
     }
+    Ok(Box::new(source))
 }
 
 #[cfg(feature = "compressed")]
-fn gzip(source: impl Read + Send + Sync + 'static) -> io::Result<Box<dyn Read + Send + Sync>> {
+#[expect(clippy::unnecessary_wraps, reason = "without the feature, the file is refused")]
+fn unpacked(
+    source: impl Read + Send + Sync + 'static,
+    is_gzip: bool,
+) -> io::Result<Box<dyn Read + Send + Sync>> {
     let source = io::BufReader::with_capacity(BUFFER, source);
-    Ok(Box::new(flate2::bufread::MultiGzDecoder::new(source)))
-}
-
-#[cfg(feature = "compressed")]
-fn zstandard(source: impl Read + Send + Sync + 'static) -> io::Result<Box<dyn Read + Send + Sync>> {
-    Ok(Box::new(zstd::Zstd::new(io::BufReader::with_capacity(BUFFER, source))))
-}
-
-#[cfg(not(feature = "compressed"))]
-fn gzip(_source: impl Read) -> io::Result<Box<dyn Read + Send + Sync>> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "the file is compressed with gzip"))
+    if is_gzip {
+        return Ok(Box::new(flate2::bufread::MultiGzDecoder::new(source)));
+    }
+    Ok(Box::new(zstd::Zstd::new(source)))
 }
 
 #[cfg(not(feature = "compressed"))]
-fn zstandard(_source: impl Read) -> io::Result<Box<dyn Read + Send + Sync>> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "the file is compressed with Zstandard"))
+fn unpacked(_source: impl Read, is_gzip: bool) -> io::Result<Box<dyn Read + Send + Sync>> {
+    let format = if is_gzip { "gzip" } else { "Zstandard" };
+    let error = format!("the file is compressed with {format}");
+    Err(io::Error::new(io::ErrorKind::Unsupported, error))
 }
 
 /// RFC 8878 §3.1.2: a skippable frame begins with one of sixteen numbers.

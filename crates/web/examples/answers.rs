@@ -6,6 +6,8 @@
 #![expect(clippy::unwrap_used, reason = "a program that can't be set up must stop")]
 #![expect(clippy::print_stdout, reason = "the lines are the result")]
 
+use std::fmt::Write;
+
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree;
@@ -111,7 +113,11 @@ fn scenario() -> impl Strategy<Value = Value> {
 fn print(session: &mut Session, request: &Value, file: &[u8]) -> Vec<u8> {
     let answer = session.answer(request.to_string().as_bytes(), file.to_vec());
     let value = if request["do"] == "capture" {
-        answer.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+        let mut text = String::new();
+        for byte in &answer {
+            write!(text, "{byte:02x}").unwrap();
+        }
+        text.into()
     } else {
         serde_json::from_slice::<Value>(&answer).unwrap()
     };

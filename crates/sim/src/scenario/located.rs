@@ -1,7 +1,7 @@
 //! Conversion of a JSON value to a type of a scenario, with the path of an error.
 //!
-//! `serde_path_to_error` does this for any format by wrapping each visitor. Here the path is part of
-//! the error, so each type needs one visitor less. That is a tenth of the web page's module.
+//! `serde_path_to_error` does this for any format by wrapping each visitor. Here the path is part
+//! of the error, so each type needs one visitor less. That is a tenth of the web page's module.
 
 use std::fmt::Display;
 
