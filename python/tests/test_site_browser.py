@@ -84,7 +84,7 @@ OUTCOME = f"{FRAME}.querySelector('.side[data-side=a] .outcome').textContent"
 def open_lesson(browser: Browser, address: str, name: str) -> None:
     browser.open(f"{address}docs/lessons/{name}.html")
     browser.wait("document.querySelector('iframe.play') !== null")
-    browser.value("document.querySelector('iframe.play').scrollIntoView()")
+    browser.value("document.querySelector('iframe.play').scrollIntoView({behavior: 'instant'})")
     browser.wait(f"{FRAME}.documentElement.dataset.readyMs")
     # A figure that loads later would move the frame away from the pointer.
     browser.wait("document.readyState === 'complete'")
@@ -98,10 +98,10 @@ def click(browser: Browser, index: int) -> str:
         f"[...{FRAME}.querySelectorAll('.side[data-side=a] .packet:not(.ack) text:first-of-type')]"
         f".filter((each) => /^\\d+–\\d+/.test(each.textContent))[{index}]"
     )
-    # A busy browser may move the frame between the two steps; then nothing happens.
+    # In a busy browser the frame may still move; then nothing happens.
     for _ in range(5):
         x, y = browser.value(
-            f"(() => {{ const label = {label}; label.scrollIntoView({{block: 'center'}});"
+            f"(() => {{ const label = {label}; label.scrollIntoView({{block: 'center', behavior: 'instant'}});"
             " const [box, frame] = [label, document.querySelector('iframe.play')]"
             ".map((each) => each.getBoundingClientRect());"
             " return [frame.left + box.left + box.width / 2, frame.top + box.top + box.height / 2]; })()"
