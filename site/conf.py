@@ -66,7 +66,9 @@ SECTION = re.compile(r"^\*\*(\w+)\*\*: .*?\n\n((?:[-] .*\n(?:  .*\n)*)+)", re.MU
 
 LINK = re.compile(r"\[([^\]]+)\]\(([^)]+\.(?:md|ipynb))(?:#[^)]*)?\)")
 
-PLAYGROUND = re.compile(r"<!-- playground: ([\w-]+)((?: [\w.-]+=\S+)*) \|\s+([^>]*?) -->", re.DOTALL)
+PLAYGROUND = re.compile(
+    r"<!-- playground: ([\w-]+)((?: [\w.-]+=\S+)*) \|\s+([^>]*?) -->", re.DOTALL
+)
 """Place in a lesson of the playground: an example scenario, values of its keys or the `view`, and a task."""
 
 
