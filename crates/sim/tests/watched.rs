@@ -3,7 +3,7 @@
 mod common;
 
 use common::{FIXED, Run, VARIABLE, greedy, network, web};
-use sim::watched::{Fate, FlowChoice, WatchedFlow};
+use sim::watched::{Fate, FlowChoice, FlowName, WatchedFlow};
 use units::Instant;
 
 const BUFFER: &str = r#", "buffer": {"bytes": "60kB"}"#;
@@ -14,7 +14,8 @@ fn the_flow_has_the_row_of_a_run_that_is_not_watched() {
     let scenario = network("5s", BUFFER, &workloads);
     let run = Run::new(&scenario, 2);
     for index in [0, 7, 40] {
-        let choice = FlowChoice { workload: 0, index, max_events: 1_000_000 };
+        let choice =
+            FlowChoice { flow: FlowName::InWorkload { workload: 0, index }, max_events: 1_000_000 };
         let watched = WatchedFlow::run(&scenario, 2, choice).unwrap();
         assert!(!watched.is_cut);
         let number = watched.number.unwrap();
@@ -31,7 +32,8 @@ fn the_flow_has_the_row_of_a_run_that_is_not_watched() {
 #[test]
 fn packets_end_in_order_of_time_and_states_differ() {
     let scenario = network("3s", BUFFER, &web(FIXED, 0.9));
-    let choice = FlowChoice { workload: 0, index: 3, max_events: 1_000_000 };
+    let choice =
+        FlowChoice { flow: FlowName::InWorkload { workload: 0, index: 3 }, max_events: 1_000_000 };
     let watched = WatchedFlow::run(&scenario, 5, choice).unwrap();
     assert!(watched.packets.is_sorted_by_key(|packet| packet.sent_at));
     for packet in &watched.packets {
@@ -45,7 +47,10 @@ fn packets_end_in_order_of_time_and_states_differ() {
     let same = watched.moments.windows(2).filter(|pair| pair[0].sender == pair[1].sender);
     assert!(same.count() < watched.moments.len() / 2);
     // A flow that never starts has no packet, and ends with the run.
-    let choice = FlowChoice { workload: 0, index: 1_000_000, max_events: 1_000_000 };
+    let choice = FlowChoice {
+        flow: FlowName::InWorkload { workload: 0, index: 1_000_000 },
+        max_events: 1_000_000,
+    };
     let none = WatchedFlow::run(&scenario, 5, choice).unwrap();
     assert_eq!((none.number, none.packets.len(), none.is_cut), (None, 0, false));
 }
