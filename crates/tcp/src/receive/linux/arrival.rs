@@ -379,12 +379,14 @@ impl Receiver {
         let unacknowledged = self.nxt.distance_from(self.last_ack_sent);
         let (nxt, unread, span) = (self.nxt, self.unread, self.out_of_order_span());
         let Some(linux) = self.special.linux_mut() else { return };
-        linux.window.release(taken, held);
-        let rtt = linux.rtt.get().unwrap_or_default();
-        // Linux measures after each packet. The first one of a long read ends the measurement, and
-        // the others wait to be read at that time.
-        let facts = linux.tuning(unread + taken.saturating_sub(linux.mss), span);
-        linux.window.tune(nxt - facts.unread, rtt, linux.last_arrival, &facts);
+        if taken > 0 {
+            linux.window.release(taken, held);
+            let rtt = linux.rtt.get().unwrap_or_default();
+            // Linux measures after each packet. The first one of a long read ends the measurement,
+            // and the others wait to be read at that time.
+            let facts = linux.tuning(unread + taken.saturating_sub(linux.mss), span);
+            linux.window.tune(nxt - facts.unread, rtt, linux.last_arrival, &facts);
+        }
         let scheduled = linux.acks.is_scheduled()
             && (unacknowledged > linux.mss
                 || taken > 0 && is_empty && linux.acks.acknowledges_read());
