@@ -344,7 +344,12 @@ impl Receiver {
         };
         match decision {
             Decision::Nothing => {}
-            Decision::Now => self.acks_due = self.acks_due.saturating_add(1),
+            Decision::Now => {
+                // Linux sends it before the application can read what has arrived.
+                let selected = linux.select();
+                linux.selected = Some(selected);
+                self.acks_due = self.acks_due.saturating_add(1);
+            }
             Decision::At(at) => *timer = at,
         }
     }
@@ -416,7 +421,7 @@ impl Receiver {
     pub(crate) fn advertise_as_linux(&mut self, scale: WindowScale) -> UnscaledWindow {
         let current = self.window();
         if let Some(linux) = self.special.linux_mut() {
-            let selected = linux.select();
+            let selected = linux.selected.take().unwrap_or_else(|| linux.select());
             // RFC 9293 §3.8.6: a window is never taken back.
             let window = if selected < current {
                 current.next_multiple_of(1 << scale.shift())
