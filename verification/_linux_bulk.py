@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import polars as pl
-from _linux_capture import Packet, packets
+from _linux_capture import SYN, Packet, packets
 from _linux_live import WHEEL_S, phase_s, run_link
 
 import tcpsf
@@ -51,7 +51,10 @@ class PathOf:
         )
 
     def links(self, extra_s: float = 0.0) -> list[dict[str, Any]]:
-        """Return both links as in a scenario. ``extra_s`` adds to the round-trip time."""
+        """Return both links as in a scenario.
+
+        ``extra_s`` adds to the round-trip time, in seconds.
+        """
         half = f"{self.rtt_ms / 2 + extra_s * 500:.6f}ms"
         down: dict[str, Any] = {"name": "down", "from": "server", "to": "client", "delay": half}
         down |= {"rate": f"{self.rate_mbit}mbit", "buffer": {"packets": self.buffer_packets}}
@@ -64,20 +67,38 @@ class PathOf:
         """Return the round-trip time of a full packet without a queue, in seconds."""
         return self.rtt_ms / 1e3 + PACKET * 8 / self.rate_mbit / 1e6
 
-    def scenario(self, extra_s: float = 0.0, start_s: float = 0.0) -> dict[str, Any]:
-        """Return the path with the transfer, which begins at ``start_s``."""
+    def scenario(
+        self, extra_s: float = 0.0, start_s: float = 0.0, response_s: float = 0.0
+    ) -> dict[str, Any]:
+        """Return the path with the transfer, which begins at ``start_s``.
+
+        The server writes ``response_s`` after the end of the handshake. All times are in seconds.
+        """
+        links = self.links(extra_s)
+        if response_s > 0:
+            # The simulated server writes at once. The acknowledgment that ends the handshake
+            # therefore arrives later.
+            rtt_s = self.rtt_ms / 1e3 + extra_s
+            links[1]["changes"] = [
+                {"at": _nanos(start_s + 0.9 * rtt_s), "delay": _nanos(rtt_s / 2 + response_s)},
+                {"at": _nanos(start_s + 1.1 * rtt_s), "delay": _nanos(rtt_s / 2)},
+            ]
         return {
             "name": f"path-{self.number}",
             "duration": f"{start_s + 300:.0f}s",
             "samples": {"every": f"{FINE_S * 1e3:g}ms", "workloads": ["bulk"]},
             "tcp": {"profile": "linux-6.18"},
-            "link": self.links(extra_s),
+            "link": links,
             "workload": [
                 {"name": "bulk", "kind": "transfers", "from": "server", "to": "client"}
                 | {"sizes": [BYTES], "sender": "linux", "handshake": True, "opener": "receiver"}
-                | {"start": f"{start_s * 1e9:.0f}ns"}
+                | {"start": _nanos(start_s)}
             ],
         }
+
+
+def _nanos(seconds: float) -> str:
+    return f"{seconds * 1e9:.0f}ns"
 
 
 def drawn(number: int) -> PathOf:
@@ -121,6 +142,8 @@ class Transfer:
     """Data packets that did not fit into the buffer."""
     extra_s: float
     """Round-trip time of the first segment beyond that of the path."""
+    response_s: float
+    """Time from the end of the handshake at the server until its first segment, in seconds."""
     late_s: float
     """Longest time by which the link delivered a packet late."""
     phase_s: float
@@ -158,18 +181,18 @@ class Transfer:
 
 
 def simulated(path: PathOf, kernel: Transfer) -> Transfer:
-    """Simulate a transfer of the kernel, with its round-trip time and phase."""
-    rtt_s = path.rtt_ms / 1e3 + kernel.extra_s
-    start_s = (kernel.phase_s - 1.5 * rtt_s) % WHEEL_S
+    """Simulate a transfer of the kernel, with its round-trip time, response time and phase."""
+    before_s = 1.5 * (path.rtt_ms / 1e3 + kernel.extra_s) + kernel.response_s
+    start_s = (kernel.phase_s - before_s) % WHEEL_S
     with TemporaryDirectory() as name:
         capture = Path(name) / "pcapng"
         result = tcpsf.run(
-            tcpsf.Scenario.from_dict(path.scenario(kernel.extra_s, start_s)),
+            tcpsf.Scenario.from_dict(path.scenario(kernel.extra_s, start_s, kernel.response_s)),
             seed=1,
             pcap=tcpsf.Pcap(path=capture, place="both"),
         )
         trace = packets(capture)
-    offset = start_s + 1.5 * rtt_s
+    offset = start_s + before_s
     rows = result.samples.with_columns(pl.col("quantity").cast(pl.String))
     rows = rows.pivot("quantity", index="time_s", values="value")
     samples = [
@@ -237,6 +260,7 @@ def live(path: PathOf) -> Transfer:
 def _facts(trace: Sequence[Packet], path: PathOf) -> dict[str, Any]:
     """Return what a capture shows. Times count from the first data segment."""
     first = next(one for one in trace if one.length > 0)
+    opened = next(one for one in trace if one.source == first.destination and not one.flags & SYN)
     data = [one for one in trace if one.length > 0]
     sent = [(one.sent_s - first.sent_s, (one.seq - first.seq) % 2**32) for one in data]
     acks = sorted(
@@ -256,6 +280,7 @@ def _facts(trace: Sequence[Packet], path: PathOf) -> dict[str, Any]:
         "first_loss_s": again,
         "rounds": _rounds(sent, acks),
         "extra_s": acks[0][0] - path.first_rtt_s(),
+        "response_s": max(0.0, first.sent_s - opened.sent_s - (opened.delay_s or 0.0)),
     }
 
 

@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from _linux_client import wait_for
+from _linux_client import run_first, wait_for
 
 
 def main() -> None:
@@ -32,15 +32,6 @@ def main() -> None:
     end = time.monotonic() + 5
     while not Path(settings["samples"]).exists() and time.monotonic() < end:
         time.sleep(0.05)
-
-
-def run_first() -> None:
-    """Use real-time priority.
-
-    While a program in a call of its socket waits for a processor, the kernel collects the packets
-    of the connection. It then joins segments, and acknowledges them together.
-    """
-    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import sys
 import time
 from pathlib import Path
 
-from _linux_bulk_client import run_first
+from _linux_client import run_first
 
 _INFO_BYTES = 104
 _SNDBUFFORCE = 32

@@ -28,6 +28,8 @@ class Packet:
     seq: int
     ack: int
     flags: int
+    size: int
+    """Bytes of the packet."""
     length: int
     """Bytes of data."""
     blocks: tuple[tuple[int, int], ...]
@@ -69,6 +71,7 @@ def parse(data: bytes, sent_s: float, delay_s: float | None) -> Packet | None:
         seq=seq,
         ack=ack,
         flags=flags,
+        size=length,
         length=length - header - 4 * (offset >> 4),
         blocks=tuple(_blocks(data[header + 20 : header + 4 * (offset >> 4)])),
     )

@@ -26,10 +26,11 @@ agreement limits what a simulation can reach:
   the windows then differ by more than 5 %, although both are right.
 - One segment is more than 5 % of a window below 20.
 
-A known difference of the simulation is on path 18. Slow start ends there one round trip earlier than
-in both transfers of the kernel. The kernel's client delays one acknowledgment more before its quick
-acknowledgments return. The interval then exceeds the 2 ms that HyStart permits within a train of
-acknowledgments.
+The simulated path has the round-trip time of the first live segment, and the simulated server
+responds as late as the live one. The client measures the round-trip time with timestamps in
+milliseconds. A fraction of a millisecond may therefore decide with which segment its receive buffer
+grows, and its quick acknowledgments return. On path 18 this moves the end of slow start by a round
+trip.
 
 A transfer is repeated if the link delivered a packet more than 2 ms late.
 """

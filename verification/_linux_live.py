@@ -47,6 +47,11 @@ class Setting:
     """Whether the client acknowledges quickly at first."""
     records: int | None = None
     """Bytes of the records that the server writes with `MSG_EOR`."""
+    rate_mbit: float | None = None
+    """Rate towards the client in Mbit/s.
+
+    With a rate, segments arrive one after the other, and the client reads each at once.
+    """
 
     def __str__(self) -> str:
         words = [f"RTT {self.rtt_ms:g} ms"]
@@ -54,6 +59,7 @@ class Setting:
         words += [] if self.initial_window == 10 else [f"iw {self.initial_window}"]
         words += [] if self.quick else ["delayed ACKs"]
         words += [] if self.records is None else [f"records of {self.records} bytes"]
+        words += [] if self.rate_mbit is None else [f"{self.rate_mbit:g} Mb/s"]
         return ", ".join(words)
 
 
@@ -99,7 +105,7 @@ class Reply:
     phase_s: float
     """Phase of the first segment in the kernel's ticks, in seconds below `WHEEL_S`."""
     down_s: float
-    """Median delay of the server's packets in seconds."""
+    """Median delay of the server's packets in seconds, without the time on a line with a rate."""
     up_s: float
     """Median delay of the client's packets in seconds, with the client's time to answer a SYN."""
     error_s: float
@@ -132,6 +138,8 @@ def replies(
         client: dict[str, Any] = {"replies": [one.segments for one in wanted], "every": every_s}
         client |= {"quick": setting.quick, "linger": 4 * setting.rtt_ms / 1e3 + 0.1}
         client |= {"sack": setting.sack, "asks": server == "served"}
+        if setting.rate_mbit is not None:
+            client["at_once"] = of_server["at_once"] = True
         write_settings(folder, of_server, client, tapped=tapped)
         link = _link(setting, wanted, folder, server)
         timeout_s = 600 + every_s * len(wanted)
@@ -154,9 +162,10 @@ def write_settings(
     """Write the settings of `_linux_server` and `_linux_client`, named `server` and `client`."""
     common: dict[str, Any] = {name: str(folder / name) for name in ("ready", "done")}
     common["tap"] = str(folder / "tap") if tapped else None
+    common["at_once"] = False
     client = {"sack": True, "asks": False} | client
     for file, settings in (("server", server), ("client", client)):
-        (folder / file).write_text(json.dumps(settings | common), encoding="utf-8")
+        (folder / file).write_text(json.dumps(common | settings), encoding="utf-8")
 
 
 def run_link(folder: Path, link: Sequence[str], *, sack: bool = True, timeout_s: float) -> float:
@@ -189,6 +198,8 @@ def _link(setting: Setting, wanted: Sequence[Losses], folder: Path, server: str)
     acks = [one.acks.replace("0,0,", "0,0,0,", server == "served") for one in wanted]
     link = [sys.executable, "-m", "tcpsf", "link", "-q", "--delay", f"{setting.rtt_ms / 2}ms"]
     # A mask more, which no connection uses, makes a list even of a single mask.
+    if setting.rate_mbit is not None:
+        link += ["--down-rate", f"{setting.rate_mbit:g}mbit", "--down-queue", "none"]
     link += ["--down-loss-mask", ";".join([*(one.data for one in wanted), "0"])]
     link += ["--up-loss-mask-all", ";".join([*acks, "0"])]
     link += ["--no-offload", "--pcap", str(folder / "pcapng"), "--pcap-at", "both"]
@@ -215,7 +226,7 @@ def _read(
         losses = Losses(wanted[index].segments, wanted[number].data, wanted[index].acks)
         begin = sent[0].sent_s
         first = next(one.seq for one in flow if one.flags & SYN and one.source == sent[0].source)
-        delays = _delays(flow, sent[0].source)
+        delays = _delays(flow, sent[0].source, setting.rate_mbit)
         medians = {side: statistics.median(each) for side, each in delays.items()}
         half = setting.rtt_ms / 2e3
         found.append(
@@ -244,12 +255,23 @@ def _server(flow: Sequence[Packet]) -> tuple[str, int]:
     return next(one.source for one in flow if one.flags & SYN and one.flags & ACK)
 
 
-def _delays(flow: Sequence[Packet], server: tuple[str, int]) -> dict[str, list[float]]:
-    """Return the delays of both directions in seconds."""
+def _delays(
+    flow: Sequence[Packet], server: tuple[str, int], rate_mbit: float | None
+) -> dict[str, list[float]]:
+    """Return the delays of both directions in seconds.
+
+    With a rate, those of the server's packets are without the time in the queue and on the line. A
+    packet that is lost takes its time, too.
+    """
     found: dict[str, list[float]] = {"down": [], "up": []}
+    free_s = 0.0
     for one in flow:
+        left_s = one.sent_s
+        if one.source == server and rate_mbit is not None:
+            free_s = left_s = max(free_s, left_s) + one.size * 8 / rate_mbit / 1e6
         if one.delay_s is not None:
-            found["down" if one.source == server else "up"].append(one.delay_s)
+            delay_s = one.sent_s + one.delay_s - left_s
+            found["down" if one.source == server else "up"].append(delay_s)
     return found
 
 

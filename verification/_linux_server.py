@@ -5,7 +5,8 @@
 It runs at the outside end of `tcpsf link`. SETTINGS is a JSON file with these keys: `segment`, the
 bytes of a full segment; `short`, the bytes by which the last segment is shorter. `records` are the
 bytes of a record that ends a segment, or null, and `initial_window` is a number of segments, or
-null. `ready` is a file that the server makes when it accepts connections. `tap` is a file for the
+null. `at_once` asks for real-time priority. `ready` is a file that the server makes when it accepts
+connections. `tap` is a file for the
 times of the kernel's segments, which it writes when the client makes the file `done`, or null. With
 `tap`, the FIN follows when the reply is acknowledged: the kernel has no tracepoint for segments that
 arrive after the FIN was sent.
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import _linux_tap
+from _linux_client import run_first
 
 from tcpsf.live.network import set_initial_window
 
@@ -38,6 +40,8 @@ POLL_S = 0.02
 def main() -> None:
     """Serve until the link ends the program."""
     settings = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    if settings["at_once"]:
+        run_first()
     if settings["initial_window"] is not None:
         ends = os.environ["TCPSF_LINK_OUTSIDE"], os.environ["TCPSF_LINK_INSIDE"]
         set_initial_window(*ends, settings["initial_window"])

@@ -89,6 +89,7 @@ def simulated(
             "tcp": tcp,
             "link": [
                 _link("down", ("server", "client"), down_s, {"drops": reply.losses.data}, noise)
+                | ({} if setting.rate_mbit is None else {"rate": f"{setting.rate_mbit:g}mbit"})
                 | _change(reply, start + down_s + 2 * reply.up_s, round_trips),
                 _link(
                     "up",

@@ -1,9 +1,13 @@
 """Compare replies of the kernel's TCP with the simulated sender `linux`, cell by cell.
 
-A cell is a reply of a few segments over `tcpsf link` without a queue, with a fixed round-trip time
-and a mask of the packets that the link loses. Both sides must send the same segments in the same
-order, and at the same times within one jiffy (4 ms with HZ 250) plus the measured error of the
-emulator's delays in this cell.
+A cell is a reply of up to 40 segments over `tcpsf link`, with a fixed round-trip time and a mask of
+the packets that the link loses. Both sides must send the same segments in the same order, and at the
+same times within one jiffy (4 ms with HZ 250) plus the measured error of the emulator's delays in
+this cell.
+
+The link has no rate, except for replies of 40 segments. They arrive one after the other, so that the
+client can read each at once, as the simulated one does. It reads the others a millisecond after
+data has arrived, because the kernel merges segments that arrive while a program reads.
 
 Linux's timers expire on ticks of the kernel's clock, and long ones on every 8th or 64th tick. The
 simulated reply therefore starts at the same phase of the ticks as the live one, which
@@ -68,10 +72,14 @@ RTTS_MS: Final = (5, 20, 60, 100, 200)
 levels of the timer wheel: the timer expires up to seven ticks later if the processor has not handled
 its timers in the current tick, and this depends on what else it does."""
 SEED: Final = 20260701
-BUFFER_GOAL: Final = 0.8
-"""Aim for replies that exceed the first send buffer of the kernel. The client reads a millisecond
-after data has arrived. When its quick acknowledgments are used up, it therefore acknowledges several
-segments at once where the simulated client acknowledges each."""
+BUFFER_GOAL: Final = 0.95
+"""Aim for replies that exceed the first send buffer of the kernel.
+
+Their segments depend on the time at which the server's program runs.
+"""
+BUFFER_RATE_MBIT: Final = 50.0
+"""Rate for these replies. Segments then arrive 0.24 ms apart, and the client reads each at once, as
+the simulated one does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +150,13 @@ def parts(*, everything: bool) -> list[Part]:
         Part("delayed", "delayed acknowledgments", first, every(quick=False)),
         Part("records", "records of 400 bytes (MSG_EOR)", first, every(records=400)),
         Part("long", "replies of 10 and 20 segments", windows, every(), every_s=0.1),
-        Part("buffer", "replies of 40 segments", buffers, every(), BUFFER_GOAL, every_s=0.35),
+        Part(
+            "buffer",
+            "replies of 40 segments",
+            buffers,
+            every(rate_mbit=BUFFER_RATE_MBIT),
+            BUFFER_GOAL,
+        ),
     ]
 
 
@@ -193,7 +207,9 @@ def mark_varying(part: Part, setting: Setting, server: str) -> None:
 
 
 def spacing_s(setting: Setting) -> float:
-    """Time between connections in seconds."""
+    """Time between connections in seconds. On a line with a rate they must not meet."""
+    if setting.rate_mbit is not None:
+        return 0.3 + 8 * setting.rtt_ms / 1e3
     return 0.02 if setting.rtt_ms > 10 else 0.015
 
 

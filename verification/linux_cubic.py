@@ -12,8 +12,8 @@ The window is read from `TCP_INFO` every 10 ms.
 A sample is compared with the windows of the other side within one jiffy (4 ms) before and after it,
 because the window of a fast path grows by several segments in a millisecond. The simulated path has
 the round-trip time of the first live segment, which is about 0.1 ms longer than nominal. The
-simulated transfer starts at the same phase of the kernel's ticks, because clocks of timestamps and
-of CUBIC count milliseconds and jiffies.
+simulated transfer starts at the same phase of the kernel's ticks, and its server responds as late,
+because clocks of timestamps and of CUBIC count milliseconds and jiffies.
 
 The kernel sends each transfer twice, and is also compared with itself by the same bounds. Where a
 full buffer drops one packet more or less, or a loss occurs some milliseconds later, two transfers

@@ -12,6 +12,7 @@ use wire::{
 use crate::config::{Config, Negotiated};
 use crate::event::{CallError, CloseReason, Event, Events};
 use crate::receive::Receiver;
+use crate::rules::Rules;
 use crate::send::{SendState, SendStatistics, Sender, TcpInfo};
 use crate::state::State;
 
@@ -82,10 +83,8 @@ pub struct Connection {
     pub(crate) negotiated: Negotiated,
     pub(crate) state: State,
     pub(crate) opening: Opening,
-    /// Whether rules may be in force that few connections have: those of Linux, of TCP Santa Cruz,
-    /// for the end of a write, or `refuses_data`. The other connections are tested once for all of
-    /// these.
-    pub(crate) special: bool,
+    /// Rules that may be in force. It selects the variant of the path of a segment.
+    pub(crate) rules: Rules,
     /// Whether data that arrives after the local FIN is answered with a reset.
     pub(crate) refuses_data: bool,
     /// Whether the connection has ended. It cannot be opened again.
@@ -122,7 +121,7 @@ impl Connection {
         let snd = Sender::new(&config, &negotiated, iss);
         Self {
             state,
-            special: snd.special.exists() || config.receiver.is_linux(),
+            rules: snd.rules(&config),
             snd,
             rcv: Receiver::new(&config),
             timers: Timers::OFF,
@@ -213,7 +212,7 @@ impl Connection {
         {
             self.rcv.ack_now();
         }
-        if self.special {
+        if self.is_special() {
             self.note_read(taken);
         }
         taken
@@ -251,7 +250,7 @@ impl Connection {
     /// the connection with a reset (RFC 9293 §3.6.1). Before the FIN it has no effect.
     pub fn refuse_data(&mut self) {
         self.refuses_data = true;
-        self.special = true;
+        self.rules = Rules::All;
     }
 
     /// Aborts the connection with a reset (RFC 9293 §3.10.5).
@@ -427,7 +426,7 @@ impl Connection {
         if self.negotiated.timestamps {
             options.timestamps = Some(self.timestamps(now));
         }
-        let (window, ack) = if self.special && self.rcv.is_linux() {
+        let (window, ack) = if self.rules == Rules::All && self.rcv.is_linux() {
             self.window_and_acknowledgment(payload_len, now)
         } else {
             let peer_counts_duplicates = self.negotiated.feedback == Feedback::Cumulative;

@@ -6,6 +6,7 @@ use units::Instant;
 use wire::{AckWindow, Control, Ecn, Flags, Segment, SeqNum};
 
 use crate::connection::Connection;
+use crate::rules::{AllRules, Common, RuleSet, Rules, WithReports};
 use crate::state::State;
 
 mod copies;
@@ -25,19 +26,37 @@ struct NextSegment {
 impl Connection {
     /// Returns the next segment to send; `None` if there is none at present.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        if self.special || self.owes_reset() || !self.state.is_synchronized() {
-            return self.poll_transmit_by_all_rules(now);
+        if self.is_special() || self.owes_reset() || !self.state.is_synchronized() {
+            return self.poll_transmit_by_more_rules(now);
         }
-        let next = if self.rcv.owes_duplicate() { None } else { self.next_segment::<false>(now) };
+        let next = if self.rcv.owes_duplicate() { None } else { self.next_segment::<Common>(now) };
         match next {
-            Some(next) => Some(self.data::<false>(now, next)),
+            Some(next) => Some(self.data::<Common>(now, next)),
             None if self.rcv.ack_is_due() => Some(self.pure_ack(now)),
             None => None,
         }
     }
 
+    /// Selects the variant of [`poll_transmit`](Self::poll_transmit) for other connections.
+    // Out of line: a test beside that of `poll_transmit` costs 0.4 % of all instructions. So are
+    // both variants, so that this function only jumps to one of them.
+    #[inline(never)]
+    fn poll_transmit_by_more_rules(&mut self, now: Instant) -> Option<Segment> {
+        if self.rules == Rules::Reports && !self.owes_reset() && self.state.is_synchronized() {
+            self.poll_transmit_with_reports(now)
+        } else {
+            self.poll_transmit_by_all_rules(now)
+        }
+    }
+
+    /// Variant of [`poll_transmit`](Self::poll_transmit) with the reports of TCP Santa Cruz.
+    #[inline(never)]
+    fn poll_transmit_with_reports(&mut self, now: Instant) -> Option<Segment> {
+        self.transmit::<WithReports>(now)
+    }
+
     /// Variant of [`poll_transmit`](Self::poll_transmit) for all states, with the rules that few
-    /// connections have. The functions below have these rules only with `SPECIAL`.
+    /// connections have.
     // Out of line: in one function, the tests cost 2.7 % of all instructions of the others.
     #[inline(never)]
     fn poll_transmit_by_all_rules(&mut self, now: Instant) -> Option<Segment> {
@@ -62,9 +81,17 @@ impl Connection {
         if self.takes_window_probe() {
             return Some(self.window_probe(now));
         }
-        let next = if self.rcv.owes_duplicate() { None } else { self.next_segment::<true>(now) };
+        self.transmit::<AllRules>(now)
+    }
+
+    /// Returns the next segment to send of a connection whose SYN was sent, with the reports of TCP
+    /// Santa Cruz.
+    #[expect(clippy::inline_always, reason = "in two variants of `poll_transmit`")]
+    #[inline(always)]
+    fn transmit<R: RuleSet>(&mut self, now: Instant) -> Option<Segment> {
+        let next = if self.rcv.owes_duplicate() { None } else { self.next_segment::<R>(now) };
         let mut segment = match next {
-            Some(next) => self.data::<true>(now, next),
+            Some(next) => self.data::<R>(now, next),
             None if self.rcv.ack_is_due() => self.pure_ack(now),
             None => return None,
         };
@@ -74,7 +101,7 @@ impl Connection {
                 segment.options.reports = *option;
             }
         }
-        if self.has_copies() && next.is_some_and(|next| next.new) {
+        if R::ALL && self.has_copies() && next.is_some_and(|next| next.new) {
             self.copy_end_of_write(segment, now);
         }
         Some(segment)
@@ -88,7 +115,7 @@ impl Connection {
             && self.snd.una == self.snd.end()
             && self.state.is_synchronized()
             && !self.owes_reset()
-            && !(self.special && self.negotiated.santa_cruz_negotiated());
+            && !(self.is_special() && self.negotiated.santa_cruz_negotiated());
         alone.then(|| self.pure_ack(now))
     }
 
@@ -101,11 +128,11 @@ impl Connection {
             && !self.snd.repair.in_recovery
             && !self.rcv.ack_is_due()
             && !self.owes_reset();
-        if !drained || self.special && self.snd.special.has_output(now) {
+        if !drained || self.is_special() && self.snd.special.has_output(now) {
             return false;
         }
         self.note_app_limited();
-        if self.special && self.snd.special.packets().is_some() {
+        if self.is_special() && self.snd.special.packets().is_some() {
             self.snd.finish_packet_burst(now);
             self.take_packet_timer();
         }
@@ -128,7 +155,7 @@ impl Connection {
         segment
     }
 
-    fn data<const SPECIAL: bool>(&mut self, now: Instant, next: NextSegment) -> Segment {
+    fn data<R: RuleSet>(&mut self, now: Instant, next: NextSegment) -> Segment {
         let end = next.seq + next.len;
         let fin = end.after(self.snd.data_end);
         let payload_len = next.len - u32::from(fin);
@@ -139,7 +166,7 @@ impl Connection {
         // A sender that counts packets sets it at the end of each write and of each group of new
         // segments, as Linux does.
         let push = payload_len > 0
-            && match self.snd.special.packets().filter(|_| SPECIAL) {
+            && match self.snd.special.packets().filter(|_| R::ALL) {
                 Some(packets) => {
                     next.new && packets.ends_group() || packets.pushes_at(next.seq + payload_len)
                 }
@@ -188,11 +215,11 @@ impl Connection {
     }
 
     /// Selects the next segment with sequence numbers, and records that it is sent.
-    fn next_segment<const SPECIAL: bool>(&mut self, now: Instant) -> Option<NextSegment> {
+    fn next_segment<R: RuleSet>(&mut self, now: Instant) -> Option<NextSegment> {
         if !self.state.can_send() {
             return None;
         }
-        if SPECIAL && self.snd.special.packets().is_some() {
+        if R::ALL && self.snd.special.packets().is_some() {
             return self.next_packet(now);
         }
         if self.snd.repair.in_recovery
@@ -206,7 +233,7 @@ impl Connection {
         }
         let fresh = if is_drained {
             None
-        } else if SPECIAL && self.snd.cuts_tails() {
+        } else if R::ALL && self.snd.cuts_tails() {
             self.next_new_segment_of_tail(now)
         } else {
             self.next_new_segment::<false>(now)

@@ -22,6 +22,7 @@
 //! | `icmp` | ICMP errors: path MTU, unreachable |
 //! | `host_timers` | state of hosts on a real wire: user timeout, keep-alive, challenge limit |
 //! | `timeout` | expired timers |
+//! | `rules` | variants of the path of a segment, for rules that few connections have |
 //! | `time_wait` | reuse of a connection in TIME-WAIT |
 //!
 //! # Limits
@@ -43,6 +44,7 @@ mod event;
 mod ingress;
 mod profile;
 mod receive;
+mod rules;
 mod send;
 mod state;
 mod time_wait;

@@ -6,6 +6,7 @@
 //! the computation of the second (0.5 % of all instructions).
 
 use crate::connection::Connection;
+use crate::rules::Rules;
 use crate::state::State;
 
 impl Connection {
@@ -17,15 +18,32 @@ impl Connection {
     pub fn is_idle(&self) -> bool {
         !self.owes_reset()
             && !self.rcv.ack_is_due()
-            && (self.snd.una == self.snd.end() || self.snd.is_cwnd_limited())
+            && (self.snd.una == self.snd.end() || self.is_cwnd_limited())
             && self.state.is_synchronized()
+    }
+
+    /// Returns whether rules may be in force that few connections have.
+    #[inline]
+    pub(crate) fn is_special(&self) -> bool {
+        self.rules != Rules::Common
+    }
+
+    /// Returns true only if unsent data waits for room in the congestion window.
+    #[inline]
+    fn is_cwnd_limited(&self) -> bool {
+        // A sender that counts packets notes that the window is full when it sends
+        // (`has_ended_burst`). The length of the end of a write is not known here, nor whether a
+        // copy is due. TCP Santa Cruz has none of these. If it was left out here, a third of the
+        // polls of its sending ends would return nothing: 1.5 % of all instructions with FS.
+        let is_known = self.rules != Rules::All || !self.snd.special.exists();
+        is_known && self.snd.is_cwnd_limited()
     }
 
     /// Like [`is_idle`](Self::is_idle), for a sender that counts packets and whose congestion
     /// window is full. It is a method of its own because `is_idle` has more callers.
     #[inline]
     pub fn has_ended_burst(&self) -> bool {
-        self.special
+        self.is_special()
             && self.snd.repair.burst_ended
             && !self.owes_reset()
             && !self.rcv.ack_is_due()

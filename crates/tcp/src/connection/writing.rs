@@ -30,7 +30,7 @@ impl Connection {
             return Ok(if opens { 0 } else { self.snd.write_into_memory(bytes, flags) });
         }
         let taken = self.snd.write(bytes, self.config.send_buffer);
-        if self.special && taken > 0 && self.snd.special.packets().is_some() {
+        if self.is_special() && taken > 0 && self.snd.special.packets().is_some() {
             self.snd.note_write(flags);
         }
         Ok(taken)
@@ -45,7 +45,7 @@ impl Connection {
     /// application [waits](Self::waits_for_memory).
     #[inline]
     pub fn limits_writes(&self) -> bool {
-        self.special && self.snd.limits_writes()
+        self.is_special() && self.snd.limits_writes()
     }
 
     /// Returns whether the application waits for memory, because the last write took nothing.

@@ -7,17 +7,14 @@ use wire::{Control, Flags, Segment, SeqNum};
 use super::Step;
 use crate::connection::Connection;
 use crate::event::{CloseReason, Event, LossEvent};
+use crate::rules::RuleSet;
 use crate::state::State;
 
 impl Connection {
     #[inline]
-    pub(super) fn check_ack<const SPECIAL: bool>(
-        &mut self,
-        segment: &Segment,
-        now: Instant,
-    ) -> Step {
+    pub(super) fn check_ack<R: RuleSet>(&mut self, segment: &Segment, now: Instant) -> Step {
         let Some(ack) = segment.ack else { return Step::Stop };
-        if SPECIAL
+        if R::ALL
             && self.state == State::SynReceived
             && self.complete_handshake(segment, ack, now) == Step::Stop
         {
@@ -30,13 +27,13 @@ impl Connection {
             }
             return Step::Stop;
         }
-        if SPECIAL && self.snd.special.packets().is_some() {
+        if R::ALL && self.snd.special.packets().is_some() {
             return self.check_ack_of_packets(segment, ack, now);
         }
         let window = segment.window.bytes(self.negotiated.send_scale);
         let advances = ack.after(self.snd.una);
         let window_changed = self.take_window(segment, ack, window);
-        let is_of_copy = !advances && SPECIAL && self.is_of_copy(segment, ack, window_changed, now);
+        let is_of_copy = !advances && R::ALL && self.is_of_copy(segment, ack, window_changed, now);
         let reports = &segment.options.reports;
         let newly_sacked = if reports.is_none() {
             0
@@ -49,7 +46,7 @@ impl Connection {
             self.take_echo(ack, now);
         }
         if advances {
-            self.acknowledge::<SPECIAL>(segment, ack, now, ece);
+            self.acknowledge::<R>(segment, ack, now, ece);
         }
         // RFC 6675 §5: outside recovery an ACK with new SACK information counts as a duplicate even
         // if it also advances SND.UNA. So does the one that ends recovery.
@@ -153,15 +150,9 @@ impl Connection {
         }
     }
 
-    fn acknowledge<const SPECIAL: bool>(
-        &mut self,
-        segment: &Segment,
-        ack: SeqNum,
-        now: Instant,
-        ece: bool,
-    ) {
+    fn acknowledge<R: RuleSet>(&mut self, segment: &Segment, ack: SeqNum, now: Instant, ece: bool) {
         let stamped = self.timestamp_rtt(segment, now);
-        let taken = self.snd.acknowledged::<SPECIAL>(ack, now, stamped, ece, &self.config);
+        let taken = self.snd.acknowledged::<R>(ack, now, stamped, ece, &self.config);
         if self.snd.flight() == 0 && !self.snd.ecn.is_blocked_until_rto() {
             // RFC 6298 §5.2.
             self.timers.retransmit = Instant::NEVER;

@@ -5,14 +5,11 @@ use wire::{Control, Segment};
 
 use super::Step;
 use crate::connection::Connection;
+use crate::rules::RuleSet;
 use crate::state::State;
 
 impl Connection {
-    pub(super) fn check_sequence<const SPECIAL: bool>(
-        &mut self,
-        segment: &Segment,
-        now: Instant,
-    ) -> Step {
+    pub(super) fn check_sequence<R: RuleSet>(&mut self, segment: &Segment, now: Instant) -> Step {
         let is_reset = segment.control == Control::Rst;
         if self.negotiated.timestamps && !is_reset {
             match segment.options.timestamps {
@@ -28,7 +25,7 @@ impl Connection {
             }
         }
         if self.rcv.accepts(segment.seq, segment.seq_len())
-            && !(SPECIAL && self.is_beyond_window(segment))
+            && !(R::ALL && self.is_beyond_window(segment))
         {
             // RFC 5961 §5.2: an acknowledgment of data never sent may be a guess, and would make a
             // later segment of the peer look old (RFC 7323 §5.3, R1).
@@ -46,7 +43,7 @@ impl Connection {
     #[cold]
     #[inline(never)]
     fn answer_unacceptable(&mut self, segment: &Segment, now: Instant) -> Step {
-        if self.special && self.config.receiver.is_linux() && self.is_bare_fin(segment) {
+        if self.is_special() && self.config.receiver.is_linux() && self.is_bare_fin(segment) {
             return Step::Continue;
         }
         // RFC 9293 §3.10.7.4: an answer reveals a half-open connection or a lost acknowledgment.
@@ -57,7 +54,7 @@ impl Connection {
         } else {
             self.rcv.ack_now();
         }
-        if self.special && self.rcv.is_linux() {
+        if self.is_special() && self.rcv.is_linux() {
             // In TIME-WAIT Linux sends no SACK blocks.
             if self.state != State::TimeWait {
                 let fin = u32::from(segment.control == Control::Fin);

@@ -69,6 +69,8 @@ pub(crate) struct LinuxState {
     unit: Option<u32>,
     acks: Acknowledging,
     window: Window,
+    /// Window of an acknowledgment that is sent at once, until it is sent.
+    selected: Option<u32>,
     rtt: ReceiverRtt,
     blocks: Blocks,
     /// Blocks of a compressed acknowledgment that was sent before a change of the blocks.
@@ -131,6 +133,7 @@ impl LinuxState {
             unit: None,
             acks: Acknowledging::new(clock, options.interactive),
             window: Window::new(buffers, offered, announced, negotiated.receive_scale),
+            selected: None,
             rtt: ReceiverRtt::default(),
             blocks: Blocks::default(),
             flushed: None,

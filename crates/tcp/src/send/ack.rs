@@ -8,6 +8,7 @@ use wire::SeqNum;
 use super::Sender;
 use super::reports::TimedReports;
 use crate::config::Config;
+use crate::rules::RuleSet;
 
 /// Consequences of an acknowledgment of new data.
 #[derive(Debug, Clone, Copy)]
@@ -20,11 +21,11 @@ pub(crate) struct Acknowledged {
 
 impl Sender {
     /// Handles an advance of SND.UNA to `ack`. `timestamp_rtt` is the round-trip time from
-    /// timestamps, if they are in use. `ece` says that the acknowledgment echoes a mark. `SPECIAL`
-    /// says that the peer may report transmissions.
+    /// timestamps, if they are in use. `ece` says that the acknowledgment echoes a mark. With
+    /// `R::REPORTS` the peer may report transmissions.
     // Not inlined: the caller already needs more values than there are registers.
     #[inline(never)]
-    pub(crate) fn acknowledged<const SPECIAL: bool>(
+    pub(crate) fn acknowledged<R: RuleSet>(
         &mut self,
         ack: SeqNum,
         now: Instant,
@@ -34,7 +35,7 @@ impl Sender {
     ) -> Acknowledged {
         let acked = ack.distance_from(self.una);
         let app_limited = self.una.before(self.app_limited_until);
-        let reported = SPECIAL && self.special.reported().is_some();
+        let reported = R::REPORTS && self.special.reported().is_some();
         if reported {
             self.note_delivered(ack);
         }
@@ -45,7 +46,7 @@ impl Sender {
             self.measure(ack, now, rtt.or(timestamp_rtt), segments, config);
         }
         self.timeouts_in_a_row = 0;
-        let forward = if SPECIAL { self.take_forward_sample() } else { None };
+        let forward = if R::REPORTS { self.take_forward_sample() } else { None };
         let sample = self.sample(acked, rtt, forward, app_limited, now);
         let lost = self.policies.detector.on_ack(&sample, &self.board);
         self.repair.limited_transmit_bytes = 0;

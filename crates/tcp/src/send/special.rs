@@ -3,10 +3,12 @@
 use units::Instant;
 use wire::SeqNum;
 
+use super::Sender;
 use super::copies::TailCopies;
 use super::packets::PacketSender;
 use super::reports::TimedReports;
 use crate::config::{Config, Negotiated};
+use crate::rules::Rules;
 
 /// State of a sender other than those that only count bytes and duplicates or SACK blocks, or that
 /// treats the end of a write in another way. Usually there is none, which is a single test.
@@ -75,8 +77,7 @@ impl Special {
     }
 
     /// Returns whether the sender differs from others only in the reports of TCP Santa Cruz.
-    #[inline]
-    pub(super) fn only_reports(&self) -> bool {
+    fn only_reports(&self) -> bool {
         matches!(self.0.as_deref(), Some(Parts { kind: Kind::Reported(_), copies: None }))
     }
 
@@ -128,5 +129,21 @@ impl Special {
     /// Heap memory in bytes, without that of TCP Santa Cruz's state.
     pub(super) fn memory(&self) -> usize {
         self.packets().map_or(0, PacketSender::memory) + self.copies().map_or(0, TailCopies::memory)
+    }
+}
+
+impl Sender {
+    /// Rules of a connection with this sender. Options that are negotiated later may only remove
+    /// rules.
+    pub(crate) fn rules(&self, config: &Config) -> Rules {
+        if config.receiver.is_linux() || self.cuts_tails() {
+            Rules::All
+        } else if self.special.only_reports() {
+            Rules::Reports
+        } else if self.special.exists() {
+            Rules::All
+        } else {
+            Rules::Common
+        }
     }
 }

@@ -192,17 +192,11 @@ impl Sender {
     }
 
     /// Returns true only if unsent data waits for room in the congestion window. Recovery and RFC
-    /// 3042 have other rules, so the result is then false.
+    /// 3042 have other rules, so the result is then false. The sender counts bytes, and the ends of
+    /// writes are neither cut nor copied.
     #[inline]
     pub(crate) fn is_cwnd_limited(&self) -> bool {
         let (flight, left) = (self.flight(), self.data_end.distance_from(self.nxt));
-        // A sender that counts packets notes that the window is full when it sends
-        // (`Connection::has_ended_burst`). The length of the end of a write is not known here, nor
-        // whether a copy is due. TCP Santa Cruz has none of these. Without the exception, a third
-        // of the polls of its sending ends return nothing: 1.5 % of all instructions with FS.
-        if self.special.exists() && (!self.special.only_reports() || self.cuts_tails()) {
-            return false;
-        }
         if flight == 0 || left == 0 || self.repair.in_recovery || self.policies.limited_transmit {
             return false;
         }

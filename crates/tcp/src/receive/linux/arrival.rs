@@ -344,7 +344,12 @@ impl Receiver {
         };
         match decision {
             Decision::Nothing => {}
-            Decision::Now => self.acks_due = self.acks_due.saturating_add(1),
+            Decision::Now => {
+                // Linux sends it before the application can read what has arrived.
+                let selected = linux.select();
+                linux.selected = Some(selected);
+                self.acks_due = self.acks_due.saturating_add(1);
+            }
             Decision::At(at) => *timer = at,
         }
     }
@@ -379,12 +384,14 @@ impl Receiver {
         let unacknowledged = self.nxt.distance_from(self.last_ack_sent);
         let (nxt, unread, span) = (self.nxt, self.unread, self.out_of_order_span());
         let Some(linux) = self.special.linux_mut() else { return };
-        linux.window.release(taken, held);
-        let rtt = linux.rtt.get().unwrap_or_default();
-        // Linux measures after each packet. The first one of a long read ends the measurement, and
-        // the others wait to be read at that time.
-        let facts = linux.tuning(unread + taken.saturating_sub(linux.mss), span);
-        linux.window.tune(nxt - facts.unread, rtt, linux.last_arrival, &facts);
+        if taken > 0 {
+            linux.window.release(taken, held);
+            let rtt = linux.rtt.get().unwrap_or_default();
+            // Linux measures after each packet. The first one of a long read ends the measurement,
+            // and the others wait to be read at that time.
+            let facts = linux.tuning(unread + taken.saturating_sub(linux.mss), span);
+            linux.window.tune(nxt - facts.unread, rtt, linux.last_arrival, &facts);
+        }
         let scheduled = linux.acks.is_scheduled()
             && (unacknowledged > linux.mss
                 || taken > 0 && is_empty && linux.acks.acknowledges_read());
@@ -414,7 +421,7 @@ impl Receiver {
     pub(crate) fn advertise_as_linux(&mut self, scale: WindowScale) -> UnscaledWindow {
         let current = self.window();
         if let Some(linux) = self.special.linux_mut() {
-            let selected = linux.select();
+            let selected = linux.selected.take().unwrap_or_else(|| linux.select());
             // RFC 9293 §3.8.6: a window is never taken back.
             let window = if selected < current {
                 current.next_multiple_of(1 << scale.shift())

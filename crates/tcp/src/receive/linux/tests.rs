@@ -126,34 +126,103 @@ fn buffer_follows_the_data_of_a_round_trip() {
     assert!(bound(None, 0) > 200_000);
 }
 
+/// Receiver of segments of 1448 bytes on a path of 15 ms.
+struct Arrivals {
+    receiver: Receiver,
+    base: SeqNum,
+    timer: Instant,
+}
+
+impl Arrivals {
+    const SEGMENT: u32 = 1448;
+
+    fn new() -> Self {
+        let config = Config { receive_buffer: 32 << 20, ..(*config(131_072)).clone() };
+        let negotiated = Negotiated::between_equals(&config);
+        let mut receiver = Receiver::new(&config);
+        receiver.synchronize(SeqNum::new(0));
+        let options = *config.receiver.linux().unwrap();
+        receiver.become_linux(options, &config, &negotiated, Self::SEGMENT, 64_240);
+        receiver.start_linux(false, at(0));
+        receiver.measure_echo(1, Some(Duration::from_millis(15)), Self::SEGMENT);
+        Self { base: receiver.nxt, receiver, timer: Instant::NEVER }
+    }
+
+    /// The segment with this number arrives.
+    fn arrive(&mut self, number: u32, millis: u64) {
+        let mut text = text(0, Self::SEGMENT, false);
+        text.seq = self.base + number * Self::SEGMENT;
+        let facts = facts(at(millis), Some(15));
+        self.receiver.text_as_linux(&text, &facts, &mut self.timer);
+        self.receiver.settle_acknowledgment(&facts, &mut self.timer);
+    }
+
+    /// The application reads everything. Returns the full window of the buffer after it.
+    fn read(&mut self) -> u32 {
+        let taken = self.receiver.read(1 << 20);
+        self.receiver.note_read(taken, true);
+        self.receiver.special.linux().unwrap().window.full()
+    }
+
+    /// Sends the acknowledgment that is due. Returns its window in kbytes, as with a scale of 10.
+    fn acknowledge(&mut self) -> u32 {
+        assert!(self.receiver.ack_is_due());
+        self.receiver.advertise_as_linux(WindowScale::clamped(10));
+        self.receiver.acknowledge_as_linux(&mut self.timer);
+        self.receiver.special.linux().unwrap().window.offered.div_ceil(1024)
+    }
+}
+
 /// A segment that fills a hole releases 16 others. The live kernel reads the first of the 17 and
 /// measures then, so that the buffer grows one round trip later (`tcp_rcv_space_adjust`).
 #[test]
 fn long_read_ends_the_measurement_at_its_first_packet() {
-    const SEGMENT: u32 = 1448;
-    let config = Config { receive_buffer: 32 << 20, ..(*config(131_072)).clone() };
-    let negotiated = Negotiated::between_equals(&config);
-    let mut receiver = Receiver::new(&config);
-    receiver.synchronize(SeqNum::new(0));
-    let options = *config.receiver.linux().unwrap();
-    receiver.become_linux(options, &config, &negotiated, SEGMENT, 64_240);
-    receiver.start_linux(false, at(0));
-    receiver.measure_echo(1, Some(Duration::from_millis(15)), SEGMENT);
-    let (base, mut timer) = (receiver.nxt, Instant::NEVER);
-    let mut arrive = |receiver: &mut Receiver, number: u32, millis: u64| {
-        let mut text = text(0, SEGMENT, false);
-        text.seq = base + number * SEGMENT;
-        receiver.text_as_linux(&text, &facts(at(millis), Some(15)), &mut timer);
-        let taken = receiver.read(1 << 20);
-        receiver.note_read(taken, true);
-        receiver.special.linux().unwrap().window.full()
-    };
+    let mut flow = Arrivals::new();
     for number in 1..17 {
-        arrive(&mut receiver, number, 100);
+        flow.arrive(number, 100);
     }
-    let before = arrive(&mut receiver, 0, 110);
+    flow.arrive(0, 110);
+    let before = flow.read();
     assert_eq!(before, 81_920);
-    assert!(arrive(&mut receiver, 17, 126) > before);
+    flow.arrive(17, 126);
+    assert!(flow.read() > before);
+}
+
+/// `tcp_rcv_space_adjust` runs when data is copied. An application is not woken by data out of
+/// order, so such data ends no measurement of what the application reads in a round trip.
+#[test]
+fn reads_without_data_end_no_measurement() {
+    let mut flow = Arrivals::new();
+    flow.arrive(0, 100);
+    let before = flow.read();
+    for number in 2..14 {
+        flow.arrive(number, 120);
+        assert_eq!(flow.read(), before);
+    }
+    // Fourteen segments since the first read, of which twelve wait behind the first of this read.
+    flow.arrive(1, 121);
+    assert_eq!(flow.read(), before);
+    flow.arrive(15, 122);
+    flow.read();
+    flow.arrive(16, 140);
+    assert_eq!(flow.read(), before, "the measurement that began at 121 ms has 12 segments");
+}
+
+/// Linux sends an acknowledgment without delay before the application can read. What it releases
+/// is still in the buffer then. Live replies of the kernel show these windows where 11, 14 and 8
+/// segments had arrived with the one that filled the hole.
+#[test]
+fn window_of_an_acknowledgment_at_once_precedes_the_read() {
+    for (segments, wanted) in [(11, 65), (14, 61), (8, 69)] {
+        let mut flow = Arrivals::new();
+        for number in 1..segments {
+            flow.arrive(number, 100);
+            flow.read();
+        }
+        flow.arrive(0, 110);
+        flow.read();
+        assert_eq!(flow.acknowledge(), wanted, "{segments}");
+    }
 }
 
 fn acknowledging() -> Acknowledging {
