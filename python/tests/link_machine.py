@@ -6,7 +6,9 @@ Needs root, TUN devices, `ip`, `nsenter` and `git`. `conftest` has the fixtures.
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -87,9 +89,13 @@ def namespace() -> Iterator[Namespace]:
 
 @contextlib.contextmanager
 def started(words: list[str], ready: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a program, and wait for a line of its output."""
+    """Run a program with those that it starts, and wait for a line of its output."""
     with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     ) as process:
         assert process.stdout is not None
         try:
@@ -97,7 +103,7 @@ def started(words: list[str], ready: str) -> Iterator[subprocess.Popen[str]]:
             assert line.startswith(ready), line + process.stdout.read()
             yield process
         finally:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def joined(one: Namespace, name: str, other: Namespace, peer: str) -> None:
