@@ -108,10 +108,9 @@ def judge(law: LinkLaw, options: argparse.Namespace, decide: Path, verdicts: Ver
     given_texts = ", ".join(f"--{key} {value}" for key, value in law.options.items())
     sent = int(made.sent.sum())
     print(
-        f"{law.name} ({given_texts}): {sent} datagrams arrived, {len(made.deliveries)} packets were "
-        f"delivered; lateness p99 {1e6 * made.up['timing_error_p99_s']:.0f} µs"
+        f"{law.name} ({given_texts}): {sent} of {options.packets} datagrams reached the link, and "
+        f"{len(made.deliveries)} packets were delivered; lateness p99 {1e6 * made.up['timing_error_p99_s']:.0f} µs"
     )
-    verdicts.report("90 % of the datagrams reach the link", holds=sent >= 0.9 * options.packets)
     verdicts.report(
         "virtual time delivers the same packets, in order and bit by bit", holds=made.same
     )
