@@ -197,16 +197,7 @@ def agrees(cell: Mapping[str, Any]) -> bool:
     return bool(overlaps or abs(predicted / measured["value"] - 1.0) <= CLOSE)
 
 
-SEND_BUFFER: Final = 46_080
-"""First limit of the kernel's send buffer in bytes."""
-
 REASONS: Final = {
-    "60 kB": (
-        "The kernel's send buffer holds 32 segments at first. A server writes the end of a longer response "
-        "when earlier segments are acknowledged, and after a loss that is too late for the window. The "
-        "simulated sender has all data at once. Of 60 replies of 40 segments with random losses (round-trip "
-        "time 20 ms), 23 had the packets of the simulation, and 50 with an `SO_SNDBUF` of 1 MB."
-    ),
     "fs": (
         "The cuts of `fs` in the kernel do not reach data that waits for the congestion window, and "
         "retransmissions join pieces. The simulated sender keeps small segments."
@@ -223,8 +214,6 @@ REASONS: Final = {
 def known_reason(cell: Mapping[str, Any]) -> str | None:
     """Return the name of the reason for a disagreement, if it is known."""
     name = str(cell["remedy"]).partition("(")[0]
-    if name not in REASONS and cell["bytes"] > SEND_BUFFER:
-        return "60 kB"
     return name if name in REASONS else None
 
 

@@ -182,7 +182,7 @@ def judge(verdicts: Verdicts, found: Mapping[str, Sequence[Mapping[str, Any]]]) 
         agreed = sum(map(_cure_map_page.agrees, some))
         text = f"the simulator agrees on the 99th percentile in {agreed} of {len(some)} cells"
         if is_known:
-            print(f"         {text} of `fs`, `dup-tail` and 60 kB")
+            print(f"         {text} of `fs` and `dup-tail`")
         else:
             verdicts.report(f"{text} without these", holds=agreed >= SHARE * len(some))
     for title, wanted in (
