@@ -46,7 +46,8 @@ test-rust: tools
 
 test-python: $(DEV)
 	@echo "== Python tests"
-	@$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
+	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m 'not browser and not live'; others=$$?; \
+		$(BIN)/python -m pytest -m 'live and not browser' && exit $$others
 
 # Where there is no toolchain for WebAssembly, `make web` says so, and the tests of the playground are skipped.
 test-browser: $(DEV) ## report pages and charts in Chromium; where it can be built, the playground, whose module has the rows of the native simulator

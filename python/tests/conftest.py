@@ -26,20 +26,16 @@ settings.load_profile("shared machine")
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
-LIVE = ("advise", "cure", "fetch", "host", "lab", "link", "live", "testbed")
-"""First words in the names of test files that run programs in network namespaces."""
+LIVE = ("cure", "fetch", "host", "lab", "link", "live", "preload", "short_flows_live", "testbed")
+"""Beginnings of the names of test files that run programs in network namespaces."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Name the process of each test for `--dist loadgroup` of pytest-xdist.
-
-    Tests of a file share fixtures, and live tests of all files share the machine's links and BPF
-    programs. Each of these groups runs in one process.
-    """
+    """Mark live tests. Others may run beside each other, and these depend on the machine's load."""
     for item in items:
-        words = item.path.stem.removeprefix("test_").split("_")
-        group = "live" if words[0] in LIVE else item.path.stem
-        item.add_marker(pytest.mark.xdist_group(group))
+        if item.path.stem.removeprefix("test_").startswith(LIVE):
+            item.add_marker(pytest.mark.live)
 
 
 SMALL = """\

@@ -103,7 +103,8 @@ def started(words: list[str], ready: str) -> Iterator[subprocess.Popen[str]]:
             assert line.startswith(ready), line + process.stdout.read()
             yield process
         finally:
-            os.killpg(process.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def joined(one: Namespace, name: str, other: Namespace, peer: str) -> None:

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,9 @@ def ping_allowed(machine: Namespace) -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder in which the user may write, and whose path the user may read."""
-    for path in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+    for path in (tmp_path, *tmp_path.parents):
+        if path == Path(tempfile.gettempdir()):
+            break
         path.chmod(path.stat().st_mode | 0o005)
     made = tmp_path / "user"
     made.mkdir()

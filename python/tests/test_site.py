@@ -81,5 +81,5 @@ def test_every_lesson_has_a_place_for_the_playground() -> None:
     examples = REPOSITORY / "python" / "tcpsf" / "examples"
     for lesson in lessons:
         text = lesson.read_text(encoding="utf-8")
-        name = text.split("<!-- playground: ")[1].split(" -->")[0]
+        name = text.split("<!-- playground: ")[1].split()[0]
         assert (examples / f"{name}.toml").exists(), lesson
