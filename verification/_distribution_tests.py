@@ -69,7 +69,7 @@ def kolmogorov(values: Numbers, law: Callable[[Numbers], Numbers]) -> float:
     if scaled < 0.2:
         return 1.0
     terms = ((-1) ** (k - 1) * math.exp(-2 * (k * scaled) ** 2) for k in range(1, 101))
-    return min(1.0, max(0.0, 2 * sum(terms)))
+    return float(min(1.0, max(0.0, 2 * sum(terms))))
 
 
 def one_sided_margin(count: int, level: float) -> float:

@@ -93,7 +93,7 @@ class LinkRun:
     @property
     def lost(self) -> NDArray[np.bool_]:
         """True for datagrams of the sender that were lost, in the order of arrival."""
-        return self.copies[self.sent] == 0
+        return np.asarray(self.copies[self.sent] == 0)
 
     def delays_ns(self, deliveries: Packets) -> Integers:
         """Return the delay of each delivered datagram, in the order of `deliveries`."""

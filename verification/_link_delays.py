@@ -75,7 +75,7 @@ def uniform(run: LinkRun) -> Findings:
 def normal_law(x: Numbers) -> Numbers:
     """Return the distribution function of `normal:3ms`."""
     erf = np.frompyfunc(math.erf, 1, 1)
-    return np.asarray(0.5 + 0.5 * erf(x / (3 * MS * math.sqrt(2))).astype(float))
+    return np.asarray(0.5 + 0.5 * np.asarray(erf(x / (3 * MS * math.sqrt(2))), dtype=float))
 
 
 def normal(run: LinkRun) -> Findings:
