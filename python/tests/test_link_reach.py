@@ -125,6 +125,19 @@ def test_nothing_remains_after_a_kill(machine: Namespace) -> None:
         eventually(lambda: machine.state() == before)
 
 
+@pytest.mark.parametrize(
+    "number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGKILL]
+)
+def test_nothing_remains_after_a_signal(machine: Namespace, number: signal.Signals) -> None:
+    before = machine.state()
+    words = machine.words(*link("--nat", "--", "sh", "-c", "echo ready; exec sleep 60"))
+    with started(words, "ready") as process:
+        process.send_signal(number)
+        status = process.wait(timeout=30)
+    assert status == (-number if number == signal.SIGKILL else 128 + number)
+    eventually(lambda: machine.state() == before)
+
+
 @pytest.mark.usefixtures("unchanged")
 def test_a_setting_that_was_on_stays_on(machine: Namespace) -> None:
     for value in (1, 0):

@@ -335,7 +335,9 @@ def processes() -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGKILL]
+)
 def test_nothing_remains_after_a_signal(machine: Namespace, number: signal.Signals) -> None:
     before, state = processes(), machine.state()
     fetch = f"curl -s http://{SERVER}/ | head -1; exec sleep 60"
@@ -345,7 +347,7 @@ def test_nothing_remains_after_a_signal(machine: Namespace, number: signal.Signa
         assert machine.state() == state
         process.send_signal(number)
         status = process.wait(timeout=30)
-    assert status == (128 + number if number == signal.SIGTERM else -number)
+    assert status == (-number if number == signal.SIGKILL else 128 + number)
     eventually(lambda: processes() <= before)
 
 
