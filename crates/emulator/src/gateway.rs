@@ -24,6 +24,7 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::thread::{Builder, JoinHandle};
 
+use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use tun::{Clock, Error, Gateway};
 use units::{Duration, Instant};
@@ -36,6 +37,8 @@ use self::sessions::Sessions;
 
 /// Interval at which expired connections and sessions are looked for.
 const SWEEP: Duration = Duration::from_secs(1);
+/// Time for which no connection is accepted after there was no descriptor or memory for one.
+const PAUSE: Duration = Duration::from_millis(100);
 /// Length of the buffer for packets, datagrams and data of connections, in bytes.
 const BUFFER_BYTES: usize = 1 << 17;
 /// Descriptors that are neither for connections nor for sessions.
@@ -82,6 +85,12 @@ fn limits(files: Option<u64>) -> (usize, usize) {
     (number(connections), number(sessions))
 }
 
+/// Returns true if there is no descriptor or no memory for another connection (accept(2)).
+fn lacks_room(error: &io::Error) -> bool {
+    let kind = Errno::from_io_error(error);
+    matches!(kind, Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM))
+}
+
 struct State {
     gateway: Gateway,
     poller: Poller,
@@ -91,6 +100,8 @@ struct State {
     /// Pairs that have more to do than fits into a turn.
     busy: BTreeSet<u64>,
     sessions: Sessions,
+    /// The time until which listeners are not watched.
+    paused: Option<Instant>,
     buffer: Vec<u8>,
     /// Its end ends the gateway.
     _stopped: UnixStream,
@@ -116,6 +127,7 @@ impl State {
             joined: BTreeMap::new(),
             busy: BTreeSet::new(),
             sessions: Sessions::new(sessions, mtu),
+            paused: None,
             buffer: vec![0; BUFFER_BYTES],
             _stopped: stopped,
         })
@@ -127,6 +139,8 @@ impl State {
         loop {
             let wait = if !self.busy.is_empty() {
                 Some(Duration::ZERO)
+            } else if self.paused.is_some() {
+                Some(PAUSE)
             } else if self.openings.is_empty() && self.sessions.is_empty() {
                 None
             } else {
@@ -141,6 +155,9 @@ impl State {
                     return;
                 }
                 self.handle(event, now);
+            }
+            if self.paused.is_some_and(|until| until <= now) {
+                self.resume(now);
             }
             for id in std::mem::take(&mut self.busy) {
                 self.copy(id);
@@ -157,7 +174,7 @@ impl State {
         match event.token {
             Token::Stopped => {}
             Token::Device => self.read_packets(now),
-            Token::Listener(number) => self.accept(number),
+            Token::Listener(number) => self.accept(number, now),
             Token::Datagrams(number) => {
                 let Self { sessions, poller, buffer, gateway, .. } = self;
                 let Some(socket) = gateway.datagrams.get(number) else { return };
@@ -201,13 +218,15 @@ impl State {
     }
 
     /// Accepts connections, and joins each with the one outside.
-    fn accept(&mut self, number: usize) {
+    fn accept(&mut self, number: usize, now: Instant) {
         let Some(listener) = self.gateway.listeners.get(number) else { return };
         for _ in 0..BATCH {
             let inside = match listener.accept() {
                 Ok((inside, _)) => inside,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // The connection has ended, or there is no descriptor. The next turn tries again.
+                // Such connections stay in the queue of the listener, which would remain readable.
+                Err(error) if lacks_room(&error) => return self.pause(now),
+                // The connection has ended.
                 Err(_) => continue,
             };
             let Some((id, outside)) = self.openings.take(&inside) else {
@@ -218,6 +237,25 @@ impl State {
             if let Ok(pair) = pair.and_then(|pair| pair.watch(id, &self.poller).map(|()| pair)) {
                 self.joined.insert(id, pair);
             }
+        }
+    }
+
+    /// Stops watching the listeners for a time.
+    fn pause(&mut self, now: Instant) {
+        for listener in &self.gateway.listeners {
+            self.poller.remove(listener);
+        }
+        self.paused = Some(now + PAUSE);
+    }
+
+    /// Watches the listeners again. If that fails, it waits once more.
+    fn resume(&mut self, now: Instant) {
+        let watched = (0..).zip(&self.gateway.listeners).try_for_each(|(number, listener)| {
+            self.poller.add_levels(listener, Token::Listener(number))
+        });
+        self.paused = None;
+        if watched.is_err() {
+            self.pause(now);
         }
     }
 

@@ -101,6 +101,11 @@ impl Poller {
         self.add(fd, token, EDGES)
     }
 
+    /// Removes a descriptor, if it is in the set.
+    pub(super) fn remove(&self, fd: impl AsFd) {
+        let _ = epoll::delete(&self.epoll, fd);
+    }
+
     /// Gives a descriptor of [`add_edges`](Self::add_edges) another token. It has an event if
     /// something can be read or written now.
     pub(super) fn change_edges(&self, fd: impl AsFd, token: Token) -> io::Result<()> {
