@@ -20,7 +20,7 @@ use self::transfer::Transfers;
 pub use self::vantage::Vantage;
 use crate::kind::SenderKind;
 use crate::packet::{Endpoint, Packet};
-use crate::sender::{Ack, Cause, Data, Effect, Episode, Role, Sender, Waits};
+use crate::sender::{Ack, Data, Effect, Episode, Role, Sender, Waits};
 use crate::spread::Spread;
 
 /// How a connection ended in the capture.
@@ -306,12 +306,12 @@ impl Flow {
     }
 
     fn take_syn(&mut self, packet: &Packet, direction: usize) {
+        let answer = self.halves[1 - direction].syn;
         let half = &mut self.halves[direction];
         half.facts.take_syn(packet);
-        let cause = if packet.has(Flags::ACK) { Cause::SynAckTimeout } else { Cause::SynTimeout };
         match &mut half.syn {
             Some(syn) if syn.seq == packet.seq => {
-                let episode = repeated_syn(syn, packet, cause);
+                let episode = repeated_syn(syn, packet, answer.as_ref());
                 half.sender.add_episode(episode);
             }
             Some(_) => {}

@@ -60,17 +60,24 @@ impl Trace {
         let mut trace = Self { timestamps: current, ..Self::default() };
         let window = if current { 65_160 } else { 5_840 };
         trace.client(0.0, |segment| {
-            (segment.seq, segment.ack) = (SeqNum::new(CLIENT_ISN), None);
-            with_syn(segment);
+            as_syn(segment);
             change(segment);
         });
         trace.server(0.05, |segment| {
-            segment.seq = SeqNum::new(SERVER_ISN);
+            as_syn_ack(segment);
             segment.window = wire::UnscaledWindow::new(window);
-            with_syn(segment);
             change(segment);
         });
         trace.ack(100.0, 0, &[]);
+        trace
+    }
+
+    /// A handshake at the server: times of SYNs (true) and SYN-ACKs (false).
+    pub(crate) fn handshake(packets: &[(bool, f64)]) -> Self {
+        let mut trace = Self { timestamps: true, ..Self::default() };
+        for &(is_syn, at) in packets {
+            if is_syn { trace.client(at, as_syn) } else { trace.server(at, as_syn_ack) }
+        }
         trace
     }
 
@@ -207,6 +214,16 @@ impl Trace {
     pub(crate) fn analyse(&self) -> (Vec<Flow>, Vec<EpisodeOf>) {
         analyse(&self.file())
     }
+}
+
+fn as_syn(segment: &mut Segment) {
+    (segment.seq, segment.ack) = (SeqNum::new(CLIENT_ISN), None);
+    with_syn(segment);
+}
+
+fn as_syn_ack(segment: &mut Segment) {
+    segment.seq = SeqNum::new(SERVER_ISN);
+    with_syn(segment);
 }
 
 fn with_syn(segment: &mut Segment) {

@@ -26,7 +26,7 @@ REASONS = {
     "slow_start": "A recovery after a timeout was in progress, and this data had not been repaired.",
     "lost_retransmission": "Its data had been repaired in the same recovery, and that repair was lost "
     "too.",
-    "syn_timeout": "It repeats a SYN (RFC 9293, section 3.8.3).",
+    "syn_timeout": "It repeats a SYN, or answers a repeated SYN (RFC 9293, section 3.8.3).",
     "syn_ack_timeout": "It repeats a SYN-ACK (RFC 9293, section 3.8.3).",
     "path_mtu": "It repeats the beginning of a segment without waiting for a timer, and is shorter.",
     "unknown": "No rule agrees with it.",

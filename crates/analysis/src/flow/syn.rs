@@ -2,6 +2,7 @@
 
 use units::{Duration, Instant};
 use wire::SeqNum;
+use wire::tcp::Flags;
 
 use crate::packet::Packet;
 use crate::sender::{Cause, Confidence, Episode, Retransmission, Spurious};
@@ -35,8 +36,16 @@ impl Syn {
     }
 }
 
-/// A SYN that is sent again is an episode of its own.
-pub(super) fn repeated_syn(syn: &mut Syn, packet: &Packet, cause: Cause) -> Episode {
+/// A SYN or SYN-ACK that is sent again is an episode of its own. `other` is the SYN of the other end.
+///
+/// A SYN-ACK after a repeated SYN answers that SYN, whose sender's timer repaired the loss (RFC 9293
+/// §3.10.7.4). A SYN is repeated without need if it has been answered: the SYN-ACK was lost or late.
+pub(super) fn repeated_syn(syn: &mut Syn, packet: &Packet, other: Option<&Syn>) -> Episode {
+    let is_answer = packet.has(Flags::ACK);
+    let by_peer = other.is_some_and(|other| other.copies > 1 && other.last_at >= syn.last_at);
+    let cause = if is_answer && !by_peer { Cause::SynAckTimeout } else { Cause::SynTimeout };
+    let spurious =
+        if !is_answer && other.is_some() { Spurious::Acknowledged } else { Spurious::No };
     syn.copies = syn.copies.saturating_add(1);
     let waited = packet.at.since(syn.last_at);
     let retransmission = Retransmission {
@@ -49,7 +58,7 @@ pub(super) fn repeated_syn(syn: &mut Syn, packet: &Packet, cause: Cause) -> Epis
         transmission: syn.copies,
         cause,
         confidence: Confidence::High,
-        spurious: Spurious::No,
+        spurious,
         since_ack: waited,
         waited,
         rto: Duration::from_secs(1),
@@ -62,5 +71,9 @@ pub(super) fn repeated_syn(syn: &mut Syn, packet: &Packet, cause: Cause) -> Epis
     };
     (syn.last_at, syn.last_frame) = (packet.at, packet.frame);
     syn.last_tsval = packet.timestamps.map(|timestamps| timestamps.val);
-    Episode::of_syn(syn.first_at, retransmission)
+    let mut episode = Episode::of_syn(syn.first_at, retransmission);
+    if is_answer && by_peer {
+        episode.timeouts = 0;
+    }
+    episode
 }

@@ -1,7 +1,7 @@
 use units::Duration;
 
 use crate::testing::Trace;
-use crate::{Closing, SenderKind, Vantage};
+use crate::{Cause, Closing, SenderKind, Spurious, Vantage};
 
 #[test]
 fn facts_of_a_transfer() {
@@ -141,4 +141,50 @@ fn a_retransmission_ends_the_measurement_of_the_rate() {
     };
     assert!(rate(false).is_some());
     assert_eq!(rate(true), None);
+}
+
+/// Direction, cause, need and delay in milliseconds of each episode of a handshake.
+fn of_handshake(packets: &[(bool, f64)]) -> Vec<(usize, Cause, Spurious, u64)> {
+    let (_, episodes) = Trace::handshake(packets).analyse();
+    let mut found: Vec<_> = episodes
+        .iter()
+        .map(|each| {
+            let one = &each.episode.retransmissions[0];
+            let delay = each.episode.delay.as_nanos() / 1_000_000;
+            (one.frame, (each.direction, one.cause, one.spurious, delay))
+        })
+        .collect();
+    found.sort_by_key(|&(frame, _)| frame);
+    found.into_iter().map(|(_, row)| row).collect()
+}
+
+#[test]
+fn the_time_of_a_handshake_counts_once() {
+    use Cause::{SynAckTimeout, SynTimeout};
+    use Spurious::{Acknowledged, No};
+    // A lost SYN.
+    assert_eq!(
+        of_handshake(&[(true, 0.0), (true, 1000.0), (false, 1000.1)]),
+        [(0, SynTimeout, No, 1000)]
+    );
+    // A lost SYN-ACK, which the repeated SYN repairs: the SYN itself had arrived.
+    assert_eq!(
+        of_handshake(&[(true, 0.0), (false, 0.1), (true, 1000.0), (false, 1000.1)]),
+        [(0, SynTimeout, Acknowledged, 1000), (1, SynTimeout, No, 1000)]
+    );
+    // The server's timer is earlier, and its SYN-ACK crosses the repeated SYN.
+    assert_eq!(
+        of_handshake(&[
+            (true, 0.0),
+            (false, 0.1),
+            (false, 1000.1),
+            (true, 1020.0),
+            (false, 1020.1)
+        ]),
+        [
+            (1, SynAckTimeout, No, 1000),
+            (0, SynTimeout, Acknowledged, 1020),
+            (1, SynTimeout, No, 20)
+        ]
+    );
 }
