@@ -30,6 +30,8 @@ SETTINGS = (
     "/proc/sys/net/ipv6/conf/wan/force_forwarding",
     "/proc/sys/net/ipv6/conf/all/forwarding",
 )
+SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGKILL)
+"""Signals that end a link."""
 
 TABLES = """
 import socket

@@ -16,7 +16,7 @@ from conftest import Command
 from tcpsf import Link, MaskLoss, Pcap, Scenario, SenderShare, Tcp, TcpsfError, Transfers, run
 from tcpsf.captures import CaptureResult, analyze
 from tcpsf.captures.capture_summary import CAUSES
-from tcpsf.captures.explanation import REASONS
+from tcpsf.captures.explanation import REASONS, explanation
 
 LINUX = "linux / full / iw=10"
 RFC = "reno+sack / full / iw=10"
@@ -79,6 +79,16 @@ def causes(result: CaptureResult) -> list[str]:
         (RFC, "rfc", 10, "0,1", ["sack"]),
         (RFC, "rfc", 2, "1", ["timeout"]),
         (RFC, "rfc", 1, "1,1", ["timeout", "timeout"]),
+        ("reno+newreno / full / iw=10", "rfc", 10, "0,1", ["three_duplicates"]),
+        (
+            "reno+fack / full / iw=10",
+            "rfc",
+            10,
+            "1,1,1,1",
+            ["fack", "recovery", "recovery", "recovery"],
+        ),
+        ("reno+sack+er / full / iw=10", "rfc", 3, "0,1", ["early_retransmit"]),
+        (RFC, "rfc", 2, "1,1", ["timeout", "slow_start"]),
     ],
 )
 def test_causes_of_simulated_losses(
@@ -92,12 +102,20 @@ def test_causes_of_simulated_losses(
     path = captured(tmp_path, sender=sender, profile=profile, size=1448 * segments, drops=drops)
     result = analyze(path)
     assert causes(result) == expected
+    for row in result.tables.retransmissions.to_dicts():
+        assert f"Cause: {row['cause']}, confidence" in " ".join(explanation(row))
     lost = drops.split(",").index("1")
     (episode,) = result.tables.episodes.filter(direction="originator").to_dicts()
     assert episode["cause"] == expected[0]
     assert episode["following"] == segments - lost - 1
     data = result.tables.flows.filter(direction="originator").row(0, named=True)
     assert (data["vantage"], data["unique_bytes"]) == ("sender", 1448 * segments)
+
+
+def test_a_repair_that_is_lost(tmp_path: Path) -> None:
+    drops = ",".join(["0", "1", *["0"] * 12, "1"])
+    path = captured(tmp_path, sender=LINUX, profile="linux-6.18", size=30 * 1448, drops=drops)
+    assert causes(analyze(path)) == ["rack", "lost_retransmission"]
 
 
 @pytest.mark.parametrize("tail", ["dup-tail", "dup-tail(delay=10ms)"])

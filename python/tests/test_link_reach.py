@@ -21,6 +21,7 @@ from link_machine import (
     SERVER,
     SERVER_6,
     SETTINGS,
+    SIGNALS,
     TABLES,
     TCPSF,
     Namespace,
@@ -125,9 +126,7 @@ def test_nothing_remains_after_a_kill(machine: Namespace) -> None:
         eventually(lambda: machine.state() == before)
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGKILL]
-)
+@pytest.mark.parametrize("number", SIGNALS)
 def test_nothing_remains_after_a_signal(machine: Namespace, number: signal.Signals) -> None:
     before = machine.state()
     words = machine.words(*link("--nat", "--", "sh", "-c", "echo ready; exec sleep 60"))
@@ -160,9 +159,9 @@ def test_what_is_missing_is_told(machine: Namespace) -> None:
     assert machine.state() == before
 
 
-@pytest.mark.parametrize("ended", ["by a signal", "by a kill", "with the process"])
+@pytest.mark.parametrize("ended", [*SIGNALS, None], ids=lambda ended: ended and ended.name)
 def test_a_container_gets_the_link_as_its_way_out(
-    machine: Namespace, container: Namespace, tmp_path: Path, ended: str
+    machine: Namespace, container: Namespace, tmp_path: Path, ended: signal.Signals | None
 ) -> None:
     before, routes = machine.state(), container.run("ip", "route", "show", "table", "all")
     held = subprocess.Popen(container.words("sleep", "60"))
@@ -175,17 +174,17 @@ def test_a_container_gets_the_link_as_its_way_out(
         assert "eth0" in container.run("ip", "route", "get", "10.1.0.1")
         second = machine.run(*link("--pid", held.pid), status=2)
         assert second.startswith("error: cannot attach a link to a network namespace")
-        if ended == "by a kill":
-            process.kill()
-        elif ended == "by a signal":
-            process.send_signal(signal.SIGINT)
-        else:
+        if ended is None:
             held.kill()
+        else:
+            process.send_signal(ended)
         status = process.wait(timeout=30)
         held.kill()
     eventually(lambda: machine.state() == before)
     eventually(lambda: container.run("ip", "route", "show", "table", "all") == routes)
-    if ended != "by a kill":
+    if ended == signal.SIGKILL:
+        assert status == -ended
+    else:
         assert status == 0
         found = json.loads(file.read_text(encoding="utf-8"))
         assert (found["command"], found["firewall_dropped_packets"]) == ([], 0)

@@ -20,6 +20,7 @@ from link_machine import (
     MACHINE_6,
     SERVER,
     SERVER_6,
+    SIGNALS,
     TCPSF,
     Namespace,
     eventually,
@@ -314,6 +315,18 @@ def test_all_links_of_a_command_reach_hosts_outside(machine: Namespace) -> None:
     assert "tcpsf-2" in shown
 
 
+def test_two_links_at_once_do_not_disturb_each_other(machine: Namespace) -> None:
+    fetch = f"curl -s http://{SERVER}/ | head -1; exec sleep 60"
+    words = machine.words(*nat("--delay", "1ms"), "sh", "-c", fetch)
+    with started(words, MACHINE) as first, started(words, MACHINE) as second:
+        first.kill()
+        first.wait()
+        page = machine.run(*nat("--delay", "2ms"), "curl", "-s", f"http://[{SERVER_6}]/")
+        assert page.startswith(f"{MACHINE_6}\n")
+        assert second.poll() is None
+        second.kill()
+
+
 @pytest.mark.parametrize("how", ["address", "device", "destination"])
 def test_the_source_selects_the_link(machine: Namespace, folder: Path, how: str) -> None:
     files = [folder / str(number) for number in range(3)]
@@ -335,9 +348,7 @@ def processes() -> set[str]:
     return found
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGKILL]
-)
+@pytest.mark.parametrize("number", SIGNALS)
 def test_nothing_remains_after_a_signal(machine: Namespace, number: signal.Signals) -> None:
     before, state = processes(), machine.state()
     fetch = f"curl -s http://{SERVER}/ | head -1; exec sleep 60"
