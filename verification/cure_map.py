@@ -1,13 +1,14 @@
 """Measure remedies for the kernel's TCP by loss, size and round-trip time, and write a page.
 
-    python verification/cure_map.py [--requests 2000] [--results FILE] [--page PAGE.md]
+    python verification/cure_map.py [--requests 2000] [--results FILE] [--page PAGE.md] [--predict]
 
 Each cell is measured by `tcpsf.lab`, and simulated. The simulator must agree with the kernel on the 99th
 percentile (the intervals overlap, or the values differ by at most 10 %) in nine of ten cells of remedies
 without a known reason for a difference. A copy must be chosen against independent losses of short
 responses, and nothing where a full queue drops packets. A cell is measured up to four times if the
 emulator delivered packets too late, because the machine was busy. An interrupted run continues with the
-cells in FILE. It needs root, TUN and BPF, and exits with 77 without them.
+cells in FILE, and `--predict` simulates these again. It needs root, TUN and BPF, and exits with 77 without
+them.
 """
 
 # ruff: noqa: T201 (this module prints verdicts)
@@ -31,7 +32,7 @@ from tcpsf import stats
 from tcpsf.cure import CurePolicy
 from tcpsf.lab import LabCell, LabLoss, LabMeasurement, LabPath, LabServer, measure, predict
 from tcpsf.live.network import enter
-from tcpsf.report.lab_page import LabResult, as_data
+from tcpsf.report.lab_page import PARTS, LabResult, as_data
 
 PAGE: Final = Path("docs/reference/measured-remedies.md")
 RESULTS: Final = Path("out/cure-map.jsonl")
@@ -67,6 +68,9 @@ class Case:
     sizes: Sequence[int] = (200, 1200, 14_000, 60_000)
     bits_per_s: float | None = None
     queue: str | None = None
+    requests: int = 1
+    """Factor of the number of requests. A burst of losses concerns requests that follow each other, so
+    that the same number of requests has fewer independent events."""
 
     def paths(self) -> Iterator[tuple[LabPath, int]]:
         """Yield the paths with the sizes."""
@@ -91,6 +95,7 @@ CASES: Final = (
         "Bursts",
         "2 % of the packets are lost, in runs of 3 on average.",
         LabLoss("burst", 0.02, 3.0),
+        requests=4,
     ),
     Case(
         "Losses by size",
@@ -131,7 +136,8 @@ def cells(case: Case, options: argparse.Namespace) -> Iterator[Mapping[str, Any]
     for (path, size), policy in itertools.product(case.paths(), policies):
         cell = LabCell(path=path, size=size, policy=policy)
         rate = case.requests_per_s(size)
-        requests = options.requests if rate == RATE else max(500, options.requests // 2)
+        requests = case.requests * options.requests
+        requests = requests if rate == RATE else max(500, requests // 2)
         key = f"{path.options()} {size} {cell.remedy} {requests} {rate:.6g}"
         found = known.get(key)
         if found is None:
@@ -142,6 +148,9 @@ def cells(case: Case, options: argparse.Namespace) -> Iterator[Mapping[str, Any]
             add(options.results, key, found)
             value = found["measured_s"]["p99"]["value"]
             print(f"{case.title}, {size} B, {cell.remedy}: p99 {1e3 * value:.0f} ms", flush=True)
+        elif options.predict:
+            found = predicted_again(found, cell, rate)
+            add(options.results, key, found)
         if not _cure_map_page.agrees(found) and "predicted_interval_s" not in found:
             found = with_interval(found, cell, rate)
             add(options.results, key, found)
@@ -156,6 +165,14 @@ def undisturbed(cell: LabCell, server: LabServer) -> LabMeasurement:
             break
         found = min(found, measure(cell, server, seed=1), key=lambda each: each.late_s)
     return found
+
+
+def predicted_again(data: Mapping[str, Any], cell: LabCell, rate: float) -> Mapping[str, Any]:
+    """Replace the simulated percentiles by those of the present simulator."""
+    times = predict(cell, rate=rate, seed=1).times
+    predicted = {name: times.quantile(part) for name, part in PARTS.items()}
+    kept = {name: part for name, part in data.items() if name != "predicted_interval_s"}
+    return {**kept, "predicted_s": predicted}
 
 
 def with_interval(data: Mapping[str, Any], cell: LabCell, rate: float) -> Mapping[str, Any]:
@@ -205,6 +222,7 @@ def work(verdicts: Verdicts) -> None:
     parser.add_argument("--requests", type=int, default=2000)
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--page", type=Path, default=PAGE)
+    parser.add_argument("--predict", action="store_true", help="simulate kept cells again")
     options = parser.parse_args()
     if os.geteuid() != 0:
         message = "it needs root"
