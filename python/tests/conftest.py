@@ -14,9 +14,11 @@ from link_machine import container, internet, machine, unchanged  # noqa: F401 (
 from tcpsf import Buffer, Greedy, Link, Poisson, Scenario, Sizes, Tcp
 from tcpsf.cli import main
 
-# Under `nohup` SIGHUP is ignored, commands that tests start inherit that, and then it does not end
-# them.
+# Under `nohup` SIGHUP is ignored, and in the background of a shell script SIGINT and SIGQUIT are.
+# Commands that tests start inherit that, and then these signals do not end them.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Machines are shared, so no test depends on absolute times, and no example is too slow.
 settings.register_profile(
