@@ -7,6 +7,11 @@ use wire::tcp::Flags;
 use crate::packet::Packet;
 use crate::sender::{Cause, Confidence, Episode, Retransmission, Spurious};
 
+/// Resolution of the timers of a SYN-ACK: a tick of Linux at 100 Hz.
+const TICK: Duration = Duration::from_millis(10);
+/// Largest number of doublings of a timeout that is looked at.
+const MOST_DOUBLINGS: u32 = 8;
+
 /// The SYN of a direction.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Syn {
@@ -39,15 +44,18 @@ impl Syn {
 /// A SYN or SYN-ACK that is sent again is an episode of its own. `other` is the SYN of the other end.
 ///
 /// A SYN-ACK after a repeated SYN answers that SYN, whose sender's timer repaired the loss (RFC 9293
-/// §3.10.7.4). A SYN is repeated without need if it has been answered: the SYN-ACK was lost or late.
+/// §3.10.7.4), unless the own timer expired. A SYN is repeated without need if it has been answered:
+/// the SYN-ACK was lost or late.
 pub(super) fn repeated_syn(syn: &mut Syn, packet: &Packet, other: Option<&Syn>) -> Episode {
+    let waited = packet.at.since(syn.last_at);
     let is_answer = packet.has(Flags::ACK);
-    let by_peer = other.is_some_and(|other| other.copies > 1 && other.last_at >= syn.last_at);
+    let follows =
+        is_answer && other.is_some_and(|other| other.copies > 1 && other.last_at >= syn.last_at);
+    let by_peer = follows && !is_timeout(waited, syn.copies);
     let cause = if is_answer && !by_peer { Cause::SynAckTimeout } else { Cause::SynTimeout };
     let spurious =
         if !is_answer && other.is_some() { Spurious::Acknowledged } else { Spurious::No };
     syn.copies = syn.copies.saturating_add(1);
-    let waited = packet.at.since(syn.last_at);
     let retransmission = Retransmission {
         frame: packet.frame,
         at: packet.at,
@@ -57,7 +65,7 @@ pub(super) fn repeated_syn(syn: &mut Syn, packet: &Packet, other: Option<&Syn>) 
         previous_frame: syn.last_frame,
         transmission: syn.copies,
         cause,
-        confidence: Confidence::High,
+        confidence: if follows && !by_peer { Confidence::Low } else { Confidence::High },
         spurious,
         since_ack: waited,
         waited,
@@ -72,8 +80,18 @@ pub(super) fn repeated_syn(syn: &mut Syn, packet: &Packet, other: Option<&Syn>) 
     (syn.last_at, syn.last_frame) = (packet.at, packet.frame);
     syn.last_tsval = packet.timestamps.map(|timestamps| timestamps.val);
     let mut episode = Episode::of_syn(syn.first_at, retransmission);
-    if is_answer && by_peer {
+    if by_peer {
         episode.timeouts = 0;
     }
     episode
+}
+
+/// Whether a SYN-ACK is repeated at the time of its own timer. The initial timeout is 1 s (RFC 6298
+/// §2.1), or 3 s of older systems, and doubles.
+fn is_timeout(waited: Duration, copies: u16) -> bool {
+    let doublings = u32::from(copies.saturating_sub(1)).min(MOST_DOUBLINGS);
+    [1, 3].into_iter().any(|seconds| {
+        let timeout = Duration::from_secs(seconds << doublings);
+        timeout <= waited + TICK && waited <= timeout + TICK
+    })
 }

@@ -169,8 +169,13 @@ fn the_time_of_a_handshake_counts_once() {
     );
     // A lost SYN-ACK, which the repeated SYN repairs: the SYN itself had arrived.
     assert_eq!(
+        of_handshake(&[(true, 0.0), (false, 50.0), (true, 1000.0), (false, 1000.1)]),
+        [(0, SynTimeout, Acknowledged, 1000), (1, SynTimeout, No, 950)]
+    );
+    // The timers of both ends expire at the same time.
+    assert_eq!(
         of_handshake(&[(true, 0.0), (false, 0.1), (true, 1000.0), (false, 1000.1)]),
-        [(0, SynTimeout, Acknowledged, 1000), (1, SynTimeout, No, 1000)]
+        [(0, SynTimeout, Acknowledged, 1000), (1, SynAckTimeout, No, 1000)]
     );
     // The server's timer is earlier, and its SYN-ACK crosses the repeated SYN.
     assert_eq!(
