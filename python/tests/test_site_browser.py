@@ -168,4 +168,5 @@ def test_no_page_is_wider_than_the_window(
             browser.wait("document.readyState === 'complete'")
             wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
             assert browser.value(wide) <= 0, page
-        assert browser.console == []
+        # rustdoc's pages name a font twice, once with other credentials.
+        assert [each for each in browser.console if not each.startswith("A preload for")] == []
