@@ -69,8 +69,8 @@ class Case:
     bits_per_s: float | None = None
     queue: str | None = None
     requests: int = 1
-    """Factor of the number of requests. A burst of losses concerns requests that follow each other, so
-    that the same number of requests has fewer independent events."""
+    """Factor of the number of requests. A burst of losses concerns requests that follow each other,
+    so that the same number of requests has fewer independent events."""
 
     def paths(self) -> Iterator[tuple[LabPath, int]]:
         """Yield the paths with the sizes."""

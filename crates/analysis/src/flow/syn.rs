@@ -41,11 +41,12 @@ impl Syn {
     }
 }
 
-/// A SYN or SYN-ACK that is sent again is an episode of its own. `other` is the SYN of the other end.
+/// A SYN or SYN-ACK that is sent again is an episode of its own. `other` is the SYN of the other
+/// end.
 ///
-/// A SYN-ACK after a repeated SYN answers that SYN, whose sender's timer repaired the loss (RFC 9293
-/// §3.10.7.4), unless the own timer expired. A SYN is repeated without need if it has been answered:
-/// the SYN-ACK was lost or late.
+/// A SYN-ACK after a repeated SYN answers that SYN, whose sender's timer repaired the loss (RFC
+/// 9293 §3.10.7.4), unless the own timer expired. A SYN is repeated without need if it has been
+/// answered: the SYN-ACK was lost or late.
 pub(super) fn repeated_syn(syn: &mut Syn, packet: &Packet, other: Option<&Syn>) -> Episode {
     let waited = packet.at.since(syn.last_at);
     let is_answer = packet.has(Flags::ACK);
