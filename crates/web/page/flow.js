@@ -14,6 +14,8 @@ let axis = null;
 let lastMoment = null;
 
 const sideElement = (side) => $(`.side[data-side="${side}"]`);
+/** Whether the page is in a frame of another one, such as a lesson. */
+const isEmbedded = window.parent !== window;
 const shownSides = () => (given ? ["a"] : SIDES);
 
 function problem(found) {
@@ -153,8 +155,8 @@ function showState(at) {
   const sides = shownSides();
   const panel = $("#state");
   if (!panel.firstChild) {
-    // On a phone the panel would cover the drawing, so it begins closed.
-    const open = matchMedia("(max-width: 30rem), (max-height: 30rem)").matches ? "" : " open";
+    // On a phone or in a frame the panel would cover the drawing, so it begins closed.
+    const open = isEmbedded || matchMedia("(max-width: 30rem), (max-height: 30rem)").matches ? "" : " open";
     panel.innerHTML = `<details${open}><summary></summary><div class="states"><section></section><section></section></div></details>`;
   }
   put($("summary", panel), `State at ${seconds(at, 4)}`);

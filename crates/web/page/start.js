@@ -53,6 +53,7 @@ function startWorker(compiled) {
 }
 
 async function start() {
+  document.documentElement.classList.toggle("embedded", isEmbedded);
   await readFragment();
   if (given && Number.isSafeInteger(given.flow)) settings.flow = String(given.flow);
   fillSelects();
