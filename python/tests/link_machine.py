@@ -90,10 +90,13 @@ def namespace() -> Iterator[Namespace]:
 
 
 @contextlib.contextmanager
-def started(words: list[str], ready: str) -> Iterator[subprocess.Popen[str]]:
+def started(
+    words: list[str], ready: str, *, stdin: int | None = None
+) -> Iterator[subprocess.Popen[str]]:
     """Run a program with those that it starts, and wait for a line of its output."""
     with subprocess.Popen(
         words,
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -360,6 +363,37 @@ def test_nothing_remains_after_a_signal(machine: Namespace, number: signal.Signa
         status = process.wait(timeout=30)
     assert status == (-number if number == signal.SIGKILL else 128 + number)
     eventually(lambda: processes() <= before)
+
+
+def spent_s(group: int) -> float:
+    """Return the CPU time of a process group in seconds."""
+    ticks = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            fields = path.read_text(encoding="utf-8").rpartition(")")[2].split()
+            ticks += (int(fields[11]) + int(fields[12])) * (int(fields[2]) == group)
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_connection_waits_for_a_descriptor(machine: Namespace) -> None:
+    fetch = f"echo ready; read line; exec curl -s http://{SERVER}/"
+    words = machine.words(*nat(), "sh", "-c", fetch)
+    with started(words, "ready", stdin=subprocess.PIPE) as process:
+        used = {int(each.name) for each in Path(f"/proc/{process.pid}/fd").iterdir()}
+        free = min(set(range(len(used) + 1)) - used)
+        limit = ["prlimit", "--pid", process.pid]
+        machine.run(*unprivileged(*limit, f"--nofile={free}:"))
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        time.sleep(0.5)
+        before = spent_s(process.pid)
+        time.sleep(1)
+        assert spent_s(process.pid) - before < 0.5
+        assert not select.select([process.stdout], [], [], 0)[0]
+        machine.run(*unprivileged(*limit, "--nofile=1024:"))
+        assert process.stdout is not None
+        assert process.stdout.readline() == f"{MACHINE}\n"
 
 
 def test_echo_requests_that_the_system_does_not_permit_are_answered_so(machine: Namespace) -> None:
