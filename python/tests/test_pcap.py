@@ -16,11 +16,11 @@ from tcpsf import OutputError, Pcap, Scenario, TcpsfError, run
 
 def blocks(path: Path) -> list[tuple[int, bytes]]:
     """The blocks of a pcapng file: type and body."""
-    content, found = path.read_bytes(), []
-    while content:
-        kind, length = struct.unpack_from("<II", content)
-        found.append((kind, content[8 : length - 4]))
-        content = content[length:]
+    content, found, at = path.read_bytes(), [], 0
+    while at < len(content):
+        kind, length = struct.unpack_from("<II", content, at)
+        found.append((kind, content[at + 8 : at + length - 4]))
+        at += length
     return found
 
 
