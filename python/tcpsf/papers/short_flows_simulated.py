@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any
 
 from tcpsf.papers.short_flows import MSS
@@ -137,8 +138,12 @@ def trials_in(seconds: int) -> int:
     return (seconds - TAIL_S) // SPACING_S
 
 
+@lru_cache(maxsize=2048)
 def network(point: TransferPoint, assumed: Assumptions = TEXT, *, trials: int = TRIALS) -> Scenario:
-    """Return the scenario of a point: ``trials`` transfers, one every `SPACING_S` seconds."""
+    """Return the scenario of a point: ``trials`` transfers, one every `SPACING_S` seconds.
+
+    Scenarios are kept, because a report asks for each several times, and to check one takes 5 ms.
+    """
     back = point.loss if point.loss_back is None else point.loss_back
     hop: dict[str, Any] = {"rate": assumed.rate, "delay": f"{point.rtt / 4}s"}
     line = hop if assumed.line is None else {**hop, "rate": assumed.line}
