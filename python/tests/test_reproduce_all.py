@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import jsonschema
@@ -16,16 +17,20 @@ from tcpsf import TcpsfError
 from tcpsf.cli import all_reports, live_report
 from tcpsf.cli.paper_report import write
 from tcpsf.evaluation.plan import Scale
-from tcpsf.reproduce import catalogue, santa_cruz
+from tcpsf.reproduce import catalogue, closed_models, santa_cruz
 from tcpsf.reproduce.closed_models import model_section
 from tcpsf.reproduce.santa_cruz import contents as cruz
 
 TINY = Scale("quick", 2, "1s")
 
+section = cache(model_section)
+"""The closed models of a paper, which take seconds and are the same in each test."""
+
 
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(santa_cruz.SCALES, "quick", TINY)
+    monkeypatch.setattr(closed_models, "model_section", section)
 
 
 @pytest.fixture
