@@ -52,7 +52,7 @@ def main() -> None:
         else:
             print(f"== no wheel for {target}: this Rust has no standard library for it")
             print(f"   rustup target add {target}")
-    run([sys.executable, "-m", "maturin", "sdist", "--quiet", "--out", str(folder)])
+    run([sys.executable, "-m", "maturin", "sdist", "--out", str(folder)])
     (wheel, *_) = sorted(folder.glob("*x86_64.whl"))
     stem = "-".join(wheel.name.split("-")[:2])
     archive(site, folder / f"{stem}-site.tar.gz", name=f"{stem}-site")
