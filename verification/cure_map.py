@@ -93,7 +93,8 @@ CASES: Final = (
     ),
     Case(
         "Bursts",
-        "2 % of the packets are lost, in runs of 3 on average.",
+        "2 % of the packets are lost, in runs of 3 on average. Four times as many requests are measured, "
+        "because losses that follow each other are not independent.",
         LabLoss("burst", 0.02, 3.0),
         requests=4,
     ),

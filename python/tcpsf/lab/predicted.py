@@ -14,6 +14,15 @@ RESPONSES: Final = 20_000
 """Number of simulated responses."""
 HEADER: Final = 60
 """Bytes of the header of a response, about."""
+JITTER: Final = {"kind": "uniform", "by": "0.15ms"}
+"""Variation of the delay of acknowledgments: half of the round trips are shorter than that of the
+handshake.
+
+Live round trips are so, because the time of the programs and of the kernel varies. RACK ignores the
+acknowledgment of a retransmission that arrives in less than the minimum round-trip time (RFC 8985
+§6.2, step 2). Then a timeout repairs what a tail loss probe has revealed. Without a variation this
+would never happen.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +56,7 @@ def predict(cell: LabCell, *, rate: float, seed: int) -> LabPrediction:
                     "delay": _nanoseconds(path.rtt_s / 2),
                     # Two acknowledgments never arrive at the same time, as in the kernel.
                     "rate": "10Gb/s",
+                    "jitter": JITTER,
                 },
             ],
             "workload": [
