@@ -50,7 +50,7 @@ function redraw(sides = shownSides()) {
     return;
   }
   draw();
-  writeFragment();
+  writeFragmentSoon();
   document.documentElement.dataset.redrawMs = (performance.now() - began).toFixed(2);
 }
 

@@ -134,9 +134,19 @@ async function unpacked(packed) {
   return JSON.parse(await new Response(stream).text());
 }
 
+/** Timer of an address that is not written yet. */
+let addressTimer = 0;
+
 function writeFragment() {
+  clearTimeout(addressTimer);
+  addressTimer = 0;
   const text = fragment();
   history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
+}
+
+/** Writes the address after some time. Browsers refuse many changes in a short time, as of a drag. */
+function writeFragmentSoon() {
+  addressTimer ||= setTimeout(writeFragment, 200);
 }
 
 /** Elements of a form that have a setting. */

@@ -83,6 +83,7 @@ async function start() {
     showSettings();
     show(settings.view);
   });
+  window.addEventListener("pagehide", () => addressTimer && writeFragment());
   let resized = 0;
   window.addEventListener("resize", () => {
     cancelAnimationFrame(resized);
