@@ -392,6 +392,7 @@ def test_a_connection_waits_for_a_descriptor(machine: Namespace) -> None:
         limit = ["prlimit", "--pid", process.pid]
         machine.run(*unprivileged(*limit, f"--nofile={lowest_free(process.pid)}:"))
         assert process.stdin is not None
+        assert process.stdout is not None
         process.stdin.write("go\n")
         process.stdin.flush()
         time.sleep(0.5)
@@ -400,7 +401,6 @@ def test_a_connection_waits_for_a_descriptor(machine: Namespace) -> None:
         assert spent_s(process.pid) - before < 0.5
         assert not select.select([process.stdout], [], [], 0)[0], process.stdout.read(300)
         machine.run(*unprivileged(*limit, "--nofile=1024:"))
-        assert process.stdout is not None
         assert process.stdout.readline() == f"{MACHINE}\n"
 
 
