@@ -22,6 +22,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,9 +31,18 @@ from _live import CannotRunError, Verdicts, main
 
 from tcpsf import stats
 from tcpsf.cure import CurePolicy
-from tcpsf.lab import LabCell, LabLoss, LabMeasurement, LabPath, LabServer, measure, predict
+from tcpsf.lab import (
+    LabCell,
+    LabLoss,
+    LabMeasurement,
+    LabPath,
+    LabPrediction,
+    LabServer,
+    measure,
+    predict,
+)
 from tcpsf.live.network import enter
-from tcpsf.report.lab_page import PARTS, LabResult, as_data
+from tcpsf.report.lab_page import LabResult, as_data, predicted_data
 
 PAGE: Final = Path("docs/reference/measured-remedies.md")
 RESULTS: Final = Path("out/cure-map.jsonl")
@@ -141,19 +151,19 @@ def cells(case: Case, options: argparse.Namespace) -> Iterator[Mapping[str, Any]
         requests = requests if rate == RATE else max(500, requests // 2)
         key = f"{path.options()} {size} {cell.remedy} {requests} {rate:.6g}"
         found = known.get(key)
+        simulated = cache(partial(predict, cell, rate=rate, seed=1))
         if found is None:
             server = LabServer(requests=requests, rate=rate)
             measured = undisturbed(cell, server)
-            predicted = predict(cell, rate=rate, seed=1)
-            found = as_data(LabResult(cell=cell, measured=measured, predicted=predicted))
+            found = as_data(LabResult(cell=cell, measured=measured, predicted=simulated()))
             add(options.results, key, found)
             value = found["measured_s"]["p99"]["value"]
             print(f"{case.title}, {size} B, {cell.remedy}: p99 {1e3 * value:.0f} ms", flush=True)
         elif options.predict:
-            found = predicted_again(found, cell, rate)
+            found = predicted_again(found, simulated())
             add(options.results, key, found)
         if not _cure_map_page.agrees(found) and "predicted_interval_s" not in found:
-            found = with_interval(found, cell, rate)
+            found = with_interval(found, simulated())
             add(options.results, key, found)
         yield found
 
@@ -168,17 +178,15 @@ def undisturbed(cell: LabCell, server: LabServer) -> LabMeasurement:
     return found
 
 
-def predicted_again(data: Mapping[str, Any], cell: LabCell, rate: float) -> Mapping[str, Any]:
+def predicted_again(data: Mapping[str, Any], predicted: LabPrediction) -> Mapping[str, Any]:
     """Replace the simulated percentiles by those of the present simulator."""
-    times = predict(cell, rate=rate, seed=1).times
-    predicted = {name: times.quantile(part) for name, part in PARTS.items()}
     kept = {name: part for name, part in data.items() if name != "predicted_interval_s"}
-    return {**kept, "predicted_s": predicted}
+    return {**kept, "predicted_s": predicted_data(predicted)}
 
 
-def with_interval(data: Mapping[str, Any], cell: LabCell, rate: float) -> Mapping[str, Any]:
+def with_interval(data: Mapping[str, Any], predicted: LabPrediction) -> Mapping[str, Any]:
     """Add the interval of the simulated percentile."""
-    found = stats.quantile_of_one(predict(cell, rate=rate, seed=1).times, 0.99)
+    found = stats.quantile_of_one(predicted.times, 0.99)
     interval = None if found is None else found.interval
     return data if interval is None else {**data, "predicted_interval_s": interval}
 

@@ -106,8 +106,13 @@ def as_data(found: LabResult) -> dict[str, Any]:
             name: None if each is None else {"value": each.value, "interval": each.interval}
             for name, each in measured.items()
         },
-        "predicted_s": {name: found.prediction(part) for name, part in PARTS.items()},
+        "predicted_s": predicted_data(found.predicted),
     }
+
+
+def predicted_data(predicted: LabPrediction) -> dict[str, float | None]:
+    """Return predicted percentiles in seconds as plain data."""
+    return {name: predicted.times.quantile(part) for name, part in PARTS.items()}
 
 
 NOTES = (
