@@ -451,9 +451,9 @@ class TestColour:
             verdicts = len(re.findall(rf"^{verdict}  ", plain, re.MULTILINE))
             assert verdicts > 0
             assert shown.count(f"{ESCAPE}{code}m{ESCAPE}1m{verdict}{ESCAPE}0m") == verdicts
-        found = run_piped("model", "padhye", "--json", FORCE_COLOR="1").out
+        found = run_piped(*words, "--json", FORCE_COLOR="1").out
         assert ESCAPE not in found
-        assert json.loads(found)
+        assert json.loads(found)["schema"] == "tcpsf.model-report/2"
 
     def test_marks_of_significance(self, monkeypatch: pytest.MonkeyPatch) -> None:
         table = "mean, s  38.4 ±4.5  *\nmedian   1.0 ±2.0\n\n*: significant. p-values are"

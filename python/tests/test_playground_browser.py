@@ -85,6 +85,9 @@ def test_a_click_drops_a_packet_and_another_one_undoes_it(browser: Browser) -> N
     words = browser.value("document.querySelector('.side[data-side=a] .outcome').textContent")
     assert "Repaired by RACK, at once" in words
     browser.wait(r"/da=there\.\d+/.test(location.hash)")
+    assert (
+        "d" not in (browser.value("location.hash") or "").replace("&size", "").split("da=")[0][1:5]
+    )
     assert flow(browser, "b")["repairs"] == []
     label = f"{packet('a', number)}.querySelector('text')"
     browser.click(label)
