@@ -57,7 +57,8 @@ def _groups(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Mapping[str, A
 
 
 def _place(cell: Mapping[str, Any]) -> tuple[Any, ...]:
-    return cell["loss"], cell["rate"], cell["queue"], cell["rtt_s"], cell["bytes"]
+    path = ("loss", "rate", "queue", "police", "downloads", "rtt_s", "bytes")
+    return tuple(cell.get(name) for name in path)
 
 
 def _table(situation: Situation, remedies: Sequence[str]) -> list[str]:
@@ -125,13 +126,13 @@ def _costs(cells: Sequence[Mapping[str, Any]], remedies: Sequence[str]) -> list[
         "",
         (
             "Packets towards the client per request that a remedy adds, and the bytes of these packets in "
-            "percent of those without a remedy. They are means over the paths of this page."
+            "percent of those without a remedy. They are means over the paths of this page without downloads."
         ),
         "",
         f"| response | {' | '.join(f'`{one}`' for one in remedies)} |",
         "| --- |" + " ---: |" * len(remedies),
     ]
-    groups = _groups(cells)
+    groups = _groups([cell for cell in cells if not cell.get("downloads")])
     for size in sorted({group[NONE]["bytes"] for group in groups}):
         chosen = [group for group in groups if group[NONE]["bytes"] == size]
         row = [_added(chosen, remedy) for remedy in remedies]
@@ -240,7 +241,10 @@ def _simulator(cells: Sequence[Mapping[str, Any]]) -> list[str]:
         "| --- | --- | --- | ---: | ---: | ---: |",
     ]
     for cell in others:
-        queue = f"{cell['rate']}, {cell['queue']}" if cell["rate"] else cell["loss"]
+        limits = [cell[name] for name in ("rate", "queue") if cell[name]]
+        limits += [f"policer {cell['police']}"] if cell.get("police") else []
+        limits += [f"{cell['downloads']} downloads"] if cell.get("downloads") else []
+        queue = ", ".join(limits) or cell["loss"]
         lines.append(
             f"| {queue} | {cell['bytes']} B, {1e3 * cell['rtt_s']:.0f} ms | `{cell['remedy']}` "
             f"| {_value(cell)} | {1e3 * cell['predicted_s']['p99']:.0f} ms "

@@ -5,10 +5,10 @@
 Each cell is measured by `tcpsf.lab`, and simulated. The simulator must agree with the kernel on the 99th
 percentile (the intervals overlap, or the values differ by at most 10 %) in nine of ten cells of remedies
 without a known reason for a difference. A copy must be chosen against independent losses of short
-responses, and nothing where a full queue drops packets. A cell is measured up to four times if the
-emulator delivered packets too late, because the machine was busy. An interrupted run continues with the
-cells in FILE, and `--predict` simulates these again. It needs root, TUN and BPF, and exits with 77 without
-them.
+responses, and nothing that adds packets where a full queue or a policer drops them. A cell is measured
+up to four times if the emulator delivered packets too late, because the machine was busy. An interrupted
+run continues with the cells in FILE, and `--predict` simulates these again. It needs root, TUN and BPF,
+and exits with 77 without them.
 """
 
 # ruff: noqa: T201 (this module prints verdicts)
@@ -77,22 +77,36 @@ class Case:
     rtts_s: Sequence[float] = (0.02, 0.1)
     sizes: Sequence[int] = (200, 1200, 14_000, 60_000)
     bits_per_s: float | None = None
+    """Rate of the link, or of the policer."""
     queue: str | None = None
+    police: str | None = None
+    downloads: int = 0
+    load: float = LOAD
+    """Share of ``bits_per_s`` that the responses take on average."""
     requests: int = 1
     """Factor of the number of requests. A burst of losses concerns requests that follow each other,
     so that the same number of requests has fewer independent events."""
 
     def paths(self) -> Iterator[tuple[LabPath, int]]:
         """Yield the paths with the sizes."""
-        rate = None if self.bits_per_s is None else f"{self.bits_per_s / 1e6:g}Mb/s"
+        is_slow = self.bits_per_s is not None and self.police is None
+        rate = f"{(self.bits_per_s or 0.0) / 1e6:g}Mb/s" if is_slow else None
+        path = partial(
+            LabPath,
+            loss=self.loss,
+            rate=rate,
+            queue=self.queue,
+            police=self.police,
+            downloads=self.downloads,
+        )
         for size, rtt_s in itertools.product(self.sizes, self.rtts_s):
-            yield LabPath(loss=self.loss, rtt_s=rtt_s, rate=rate, queue=self.queue), size
+            yield path(rtt_s=rtt_s), size
 
     def requests_per_s(self, size: int) -> float:
         """Rate of the requests."""
         if self.bits_per_s is None:
             return RATE
-        return min(RATE, LOAD * self.bits_per_s / 8 / (size + OVERHEAD))
+        return min(RATE, self.load * self.bits_per_s / 8 / (size + OVERHEAD))
 
 
 CASES: Final = (
@@ -123,6 +137,38 @@ CASES: Final = (
         bits_per_s=2e6,
         queue="15kB",
     ),
+    Case(
+        "A full queue that counts packets",
+        "A link of 2 Mb/s with a queue of 10 packets, which responses fill to 90 % on average. No packet is "
+        "lost elsewhere.",
+        LabLoss("none"),
+        rtts_s=(0.04,),
+        sizes=(1200, 14_000),
+        bits_per_s=2e6,
+        queue="10packets",
+    ),
+    Case(
+        "A policer",
+        "A token bucket of 2 Mb/s and 15 kB, of which responses use 90 % on average. It drops what exceeds "
+        "it. No packet is lost elsewhere.",
+        LabLoss("none"),
+        rtts_s=(0.04,),
+        sizes=(1200, 14_000),
+        bits_per_s=2e6,
+        police="2Mb/s,15kB",
+    ),
+    Case(
+        "Competing traffic",
+        "Two long downloads without a remedy fill a link of 10 Mb/s with a queue of 60 kB. Responses are 10 % "
+        "of its rate on average. Packets and bytes include those of the downloads.",
+        LabLoss("none"),
+        rtts_s=(0.04,),
+        sizes=(1200, 14_000),
+        bits_per_s=10e6,
+        queue="60kB",
+        downloads=2,
+        load=0.1,
+    ),
     Case("No losses", "No packet is lost.", LabLoss("none"), rtts_s=(0.04,), sizes=(1200, 14_000)),
 )
 
@@ -150,6 +196,7 @@ def cells(case: Case, options: argparse.Namespace) -> Iterator[Mapping[str, Any]
         requests = case.requests * options.requests
         requests = requests if rate == RATE else max(500, requests // 2)
         key = f"{path.options()} {size} {cell.remedy} {requests} {rate:.6g}"
+        key += f" {path.downloads}" if path.downloads else ""
         found = known.get(key)
         simulated = cache(partial(predict, cell, rate=rate, seed=1))
         if found is None:
@@ -212,10 +259,13 @@ def judge(verdicts: Verdicts, found: Mapping[str, Sequence[Mapping[str, Any]]]) 
         else:
             verdicts.report(f"{text} without these", holds=agreed >= SHARE * len(some))
     for title, wanted in (
-        ("Independent losses", "dup-tail"),
-        ("Bursts", "dup-tail(delay=10ms)"),
-        ("A full queue", "none"),
-        ("No losses", "none"),
+        ("Independent losses", ("dup-tail",)),
+        ("Bursts", ("dup-tail(delay=10ms)",)),
+        ("A full queue", ("none",)),
+        # Nothing that adds packets.
+        ("A full queue that counts packets", ("none", "rto-min")),
+        ("A policer", ("none", "rto-min")),
+        ("No losses", ("none",)),
     ):
         some = [cell for cell in found[title] if cell["bytes"] == 1200]
         choices = _cure_map_page.choices(some, REMEDIES)

@@ -64,6 +64,37 @@ def test_a_full_queue_is_predicted() -> None:
     assert found.times.quantile(0.5) == pytest.approx(0.04 + 2172 * 8 / 1e6, abs=0.001)
 
 
+def test_the_limits_of_the_link_are_those_of_the_scenario() -> None:
+    path = LabPath(
+        loss=read_loss("none"), rtt_s=0.04, rate="10mbit", queue="20packets", police="5mbit, 15kB"
+    )
+    assert path.options()[2:] == [
+        *("--down-rate", "10mbit", "--down-police", "5mbit, 15kB", "--down-queue", "20packets")
+    ]
+    link = path.link()
+    assert link["buffer"] == {"packets": 20}
+    assert link["police"] == {"rate": "5mbit", "burst": "15kB"}
+    assert str(path) == "10mbit, queue of 20packets, policer of 5mbit, 15kB"
+
+
+def test_a_policer_drops_the_end_of_a_response() -> None:
+    """15 kB pass at once. A response of 20 segments loses its last ones."""
+    path = LabPath(loss=read_loss("none"), rtt_s=0.04, police="2mbit,15kB")
+    short, long = (
+        predict(LabCell(path=path, size=size), rate=2.0, seed=1) for size in (1200, 28_000)
+    )
+    assert short.times.quantile(0.99) == pytest.approx(0.04, abs=0.001)
+    assert (long.times.quantile(0.5) or 0.0) > 0.1
+
+
+def test_downloads_delay_the_responses() -> None:
+    """Two downloads keep the queue of 60 kB full, which takes 48 ms at 10 Mb/s."""
+    path = LabPath(loss=read_loss("none"), rtt_s=0.04, rate="10mbit", queue="60kB", downloads=2)
+    found = predict(LabCell(path=path, size=1200), rate=60.0, seed=1)
+    assert found.times.quantile(0.5) == pytest.approx(0.08, abs=0.01)
+    assert found.unfinished <= 10
+
+
 def run_lab(*words: str) -> subprocess.CompletedProcess[str]:
     """Run `tcpsf lab` in a process of its own, which enters a network namespace."""
     command = [sys.executable, "-m", "tcpsf", "lab", *words]
@@ -87,9 +118,29 @@ def test_cells_of_the_kernel(tmp_path: Path) -> None:
     assert "tiny-tail" in page.read_text(encoding="utf-8")
 
 
+def test_downloads_beside_the_requests() -> None:
+    answer = run_lab(
+        *("--policy", "tail(n=4)", "--loss", "none", "--rtt", "20ms", "--size", "700"),
+        *("--down-rate", "10mbit", "--down-queue", "60kB", "--downloads", "2"),
+        *("--requests", "100", "--rate", "50", "--json"),
+    )
+    assert answer.returncode == 0, answer.stderr
+    plain, cut = map(json.loads, answer.stdout.splitlines())
+    for each in (plain, cut):
+        assert (each["failed"], each["downloads"]) == (0, 2)
+        # The queue of the downloads delays the responses.
+        assert each["measured_s"]["median"]["value"] > 0.03
+        # Most packets are those of the downloads.
+        assert each["packets_per_request"] > 10
+    assert "queue of 60kB, 2 downloads" in answer.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("--downloads", "2"), "cannot run downloads over a link without a rate"),
+        (("--down-police", "2mbit"), "is not of the form RATE,BURST"),
+        (("--down-queue", "15000"), "`15000` is not a size"),
         (("--loss", "5"), "cannot read the loss model `5`"),
         (("--policy", "vs"), "cannot read the policy `vs`"),
         (("--path", "/{name}"), "only {size} may be in braces"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json as json_format
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from tcpsf.cli.file_checks import put, staged_page
@@ -31,6 +32,8 @@ def lab(
     sizes: Sequence[int],
     link_rate: str | None,
     link_queue: str | None,
+    link_police: str | None,
+    downloads: int,
     requests: int,
     rate: float,
     port: int,
@@ -56,18 +59,23 @@ def lab(
             require_no_privileges(each)
     wanted = [None, *remedies]
     models = [read_loss(each) for each in losses or ("2%",)]
-    cells = [
-        LabCell(
-            path=LabPath(loss=loss, rtt_s=rtt_s, rate=link_rate, queue=link_queue),
-            size=size,
-            policy=policy,
+    if downloads and link_rate is None and link_police is None:
+        raise TcpsfError(
+            "cannot run downloads over a link without a rate: they would use the whole machine",
+            hint="limit the link, e.g. `--down-rate 10mbit --down-queue 60kB`",
         )
+    link = partial(
+        LabPath, rate=link_rate, queue=link_queue, police=link_police, downloads=downloads
+    )
+    cells = [
+        LabCell(path=link(loss=loss, rtt_s=rtt_s), size=size, policy=policy)
         for loss, rtt_s, size, policy in itertools.product(
             models, rtts_s or (0.04,), sizes or (1200,), wanted
         )
     ]
     enter()
-    print_message(f"{len(cells)} cells of about {requests / rate:.0f} s")
+    limits = f", link towards the client: {cells[0].path}" if str(cells[0].path) else ""
+    print_message(f"{len(cells)} cells of about {requests / rate:.0f} s{limits}")
     with staged_page(report, replace=force) as staging:
         found = list(_results(cells, server, seed=seed, json=json))
         put(staging, report, lambda: lab_page(found))

@@ -6,8 +6,10 @@ from typing import Any
 
 import click
 
+from tcpsf import _core
 from tcpsf.cli.options import Command, as_json, force, page, seed
-from tcpsf.cli.quantities import AsText, ByteRate, Bytes, Count, Number, Seconds
+from tcpsf.cli.quantities import AsText, ByteRate, Bytes, Count, Number, Parts, Seconds
+from tcpsf.cli.readers import read_bytes_or_packets
 
 
 @click.command(cls=Command, context_settings={"allow_interspersed_args": False})
@@ -60,9 +62,24 @@ from tcpsf.cli.quantities import AsText, ByteRate, Bytes, Count, Number, Seconds
 @click.option(
     "--down-queue",
     "link_queue",
-    type=AsText(Bytes(least=1)),
-    metavar="SIZE",
-    help="Size of its queue.  [default: unlimited]",
+    type=AsText(Parts("LIMIT", read_bytes_or_packets, example="`30kB` or `20packets`")),
+    metavar="LIMIT",
+    help="Size of its queue: 30kB or 20packets.  [default: unlimited]",
+)
+@click.option(
+    "--down-police",
+    "link_police",
+    type=AsText(Parts("RATE,BURST", _core.bits_per_second, _core.bytes, example="`5mbit,15kB`")),
+    metavar="RATE,BURST",
+    help="Drop packets towards the client that exceed a token bucket, e.g. 5mbit,15kB.",
+)
+@click.option(
+    "--downloads",
+    type=Count(least=0, most=100),
+    default="0",
+    show_default=True,
+    metavar="N",
+    help="Number of long downloads beside the requests, on the same link and without a remedy.",
 )
 @click.option(
     "--requests",
@@ -105,6 +122,7 @@ def lab(**arguments: Any) -> None:
     A server answers requests over `tcpsf link`, without a remedy and with each, for all combinations of
     losses, round-trip times and sizes. SERVER is a command that listens at $TCPSF_LINK_OUTSIDE. The
     default is a small HTTP server of Python. The simulator's prediction is beside each measurement.
+    Other traffic on the link is that of --downloads.
 
     The command needs root, TUN devices and BPF; with --preload, only TUN devices.
 

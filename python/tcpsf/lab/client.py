@@ -4,9 +4,9 @@
 
 It runs behind `tcpsf link`. SETTINGS is a JSON file with these keys: `address`, that of the server, or
 null for the other end of the link; `port`; `paths`, which are requested in turn; `requests`, their
-number; `responses`, the number of requests on each connection; `rate`, requests per second; `seed`; and
+number; `responses`, the number of requests on each connection; `rate`, requests per second; `seed`;
 `out`, a file for the times in seconds from the request to the last byte, with ``null`` for a connection
-that failed.
+that failed; and optionally `downloads` with `port` and `number`, downloads that run beside the requests.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ PAUSE_S = 0.05
 """Time in seconds between a response and the next request on the same connection."""
 LONGEST_START_S = 20.0
 """Time for the server to accept connections."""
+DOWNLOAD = 100_000_000
+"""Bytes of a download. A new one begins when it has ended."""
+DOWNLOADS_AHEAD_S = 3.0
+"""Time for the downloads to fill the link before the first request."""
 
 
 async def _fetch(address: str, port: int, paths: list[str], times: list[float | None]) -> None:
@@ -45,6 +49,31 @@ async def _fetch(address: str, port: int, paths: list[str], times: list[float | 
             times.append(time.monotonic() - begin)
     finally:
         writer.close()
+
+
+async def _download(address: str, port: int) -> None:
+    """Download without an end."""
+    while True:
+        reader, writer = await asyncio.open_connection(address, port)
+        writer.write(f"GET /{DOWNLOAD} HTTP/1.1\r\nHost: {address}\r\n\r\n".encode())
+        try:
+            left = DOWNLOAD
+            while left > 0 and (part := await reader.read(1 << 16)):
+                left -= len(part)
+        finally:
+            writer.close()
+
+
+async def _with_downloads(address: str, settings: dict[str, Any]) -> list[asyncio.Task[None]]:
+    """Begin the downloads, and wait until they have filled the link."""
+    wanted = settings.get("downloads", {"number": 0})
+    if not wanted["number"]:
+        return []
+    await _until_open(address, wanted["port"])
+    one = [_download(address, wanted["port"]) for _ in range(wanted["number"])]
+    tasks = [asyncio.create_task(each) for each in one]
+    await asyncio.sleep(DOWNLOADS_AHEAD_S)
+    return tasks
 
 
 def _length(head: bytes) -> int:
@@ -76,6 +105,7 @@ async def _main(settings: dict[str, Any]) -> list[float | None]:
     await _until_open(address, port)
     together, paths = settings["responses"], itertools.cycle(settings["paths"])
     times: list[float | None] = []
+    downloads = await _with_downloads(address, settings)
     begin_s, at_s, tasks = time.monotonic(), 0.0, []
     for _ in range(settings["requests"] // together):
         # Poisson arrivals.
@@ -84,6 +114,10 @@ async def _main(settings: dict[str, Any]) -> list[float | None]:
         one = _fetch(address, port, list(itertools.islice(paths, together)), times)
         tasks.append(asyncio.create_task(asyncio.wait_for(one, TIMEOUT_S)))
     found = await asyncio.gather(*tasks, return_exceptions=True)
+    for each in downloads:
+        if each.done():
+            each.result()  # A download that failed has changed the load.
+        each.cancel()
     return times + [None for each in found if isinstance(each, BaseException)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,12 +55,17 @@ class LabPath:
     rate: str | None = None
     """Rate of the link towards the client, such as ``10Mb/s``; ``None`` for no limit."""
     queue: str | None = None
-    """Its queue in bytes, such as ``30kB``; ``None`` for no limit."""
+    """Its queue, such as ``30kB`` or ``20packets``; ``None`` for no limit."""
+    police: str | None = None
+    """Rate and burst of a policer in front of it, such as ``5Mb/s,15kB``."""
+    downloads: int = 0
+    """Number of long downloads that share the link, without a remedy."""
 
     def options(self) -> list[str]:
         """Return options of `tcpsf link`."""
         options = ["--delay", f"{self.rtt_s / 2:.9f}s", *self.loss.options()]
         options += [] if self.rate is None else ["--down-rate", self.rate]
+        options += [] if self.police is None else ["--down-police", self.police]
         return [*options, "--down-queue", self.queue or "none"]
 
     def link(self) -> dict[str, Any]:
@@ -68,9 +74,21 @@ class LabPath:
         model = self.loss.model()
         found |= {} if model is None else {"loss": model}
         found |= {} if self.rate is None else {"rate": self.rate}
+        if self.police is not None:
+            rate, burst = self.police.split(",")
+            found |= {"police": {"rate": rate.strip(), "burst": burst.strip()}}
         if self.queue is not None:
-            found |= {"buffer": {"bytes": self.queue}}
+            packets = re.fullmatch(r"(\d+)\s*packets?", self.queue)
+            limit = {"packets": int(packets[1])} if packets else {"bytes": self.queue}
+            found |= {"buffer": limit}
         return found
+
+    def __str__(self) -> str:
+        """Everything but the loss and the round-trip time; empty for a link without limits."""
+        words = [self.rate, self.queue and f"queue of {self.queue}"]
+        words += [self.police and f"policer of {self.police}"]
+        words += [f"{self.downloads} downloads" if self.downloads else None]
+        return ", ".join(filter(None, words))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

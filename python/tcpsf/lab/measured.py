@@ -9,10 +9,13 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 
 from tcpsf.errors import TcpsfError
 from tcpsf.lab.grid import LabCell
 
+DOWNLOADS_PORTS: Final = (81, 82)
+"""Ports of the server of downloads beside the requests: the first that is not the port of the requests."""
 START_S = 60.0
 """Time for the start and the end of the programs of a cell."""
 
@@ -40,7 +43,18 @@ class LabServer:
             cure = [sys.executable, "-m", "tcpsf", "cure", "run", "-q"]
             cure += ["--preload"] if self.preload else []
             command = [*cure, "--policy", str(cell.policy), "--", *command]
-        return shlex.join(command)
+        if not cell.path.downloads:
+            return shlex.join(command)
+        # A process of its own, which the remedy does not reach. It ends with the other one.
+        beside = [sys.executable, "-m", "tcpsf.lab.server", str(self.port_of_downloads)]
+        both = f"{shlex.join(beside)} & exec {shlex.join(command)}"
+        return shlex.join(["sh", "-c", both])
+
+    @property
+    def port_of_downloads(self) -> int:
+        """Port of the server of downloads beside the requests."""
+        first, second = DOWNLOADS_PORTS
+        return second if self.port == first else first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +92,7 @@ def measure(cell: LabCell, server: LabServer, *, seed: int) -> LabMeasurement:
             "rate": server.rate,
             "seed": seed,
             "out": str(out),
+            "downloads": {"port": server.port_of_downloads, "number": cell.path.downloads},
         }
         settings.write_text(json.dumps(wanted), encoding="utf-8")
         link = [sys.executable, "-m", "tcpsf", "link", "-q", *cell.path.options()]

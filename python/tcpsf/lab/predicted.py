@@ -68,15 +68,30 @@ def predict(cell: LabCell, *, rate: float, seed: int) -> LabPrediction:
                     "rate": rate,
                     "sizes": {"classes": [cell.size + HEADER]},
                     "sender": "linux" if cell.policy is None else cell.policy.sender,
-                }
+                },
+                *downloads(path.downloads),
             ],
         }
     )
     flows = run(scenario, seed=seed).flows
+    flows = flows.filter(flows["workload"] == "responses")
     done = flows["receiver_s"].drop_nulls()
     request_s = path.rtt_s / 2
     times = Distribution(round((each + request_s) * 1e9) for each in done)
     return LabPrediction(times=times, unfinished=len(flows) - len(done))
+
+
+def downloads(number: int) -> list[dict[str, object]]:
+    """Return the workload of long downloads beside the responses."""
+    beside = {
+        "name": "downloads",
+        "kind": "greedy",
+        "from": "server",
+        "to": "client",
+        "flows": number,
+        "sender": "linux",
+    }
+    return [beside] if number else []
 
 
 def _nanoseconds(seconds: float) -> str:

@@ -2,8 +2,8 @@
 
     python -m tcpsf.lab.server [PORT...]
 
-It runs at the outside end of `tcpsf link`. Header and body of a response are one write. It uses CUBIC,
-as the simulated sender does.
+It runs at the outside end of `tcpsf link`, and ends with its parent. Header and body of a response are
+one write. It uses CUBIC, as the simulated sender does.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import asyncio
 import os
 import socket
 import sys
+
+from tcpsf.live.network import die_with_parent
 
 LARGEST = 100_000_000
 
@@ -44,4 +46,5 @@ async def _serve(ports: list[int]) -> None:
 
 
 if __name__ == "__main__":
+    die_with_parent()
     asyncio.run(_serve([int(each) for each in sys.argv[1:]] or [80]))

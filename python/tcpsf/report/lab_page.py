@@ -95,6 +95,8 @@ def as_data(found: LabResult) -> dict[str, Any]:
         "rtt_s": cell.path.rtt_s,
         "rate": cell.path.rate,
         "queue": cell.path.queue,
+        "police": cell.path.police,
+        "downloads": cell.path.downloads,
         "bytes": cell.size,
         "remedy": cell.remedy,
         "responses": len(found.times),
@@ -141,7 +143,11 @@ def lab_page(found: Sequence[LabResult]) -> str:
             plots=[_tails(path, cells) for path, cells in _by_path(found)],
         ),
     ]
-    return page_of_sections(sections, title="tcpsf lab", text=[f"Made by tcpsf {__version__}."])
+    links = {str(each.cell.path) for each in found} - {""}
+    head = [f"Link towards the client: {each}." for each in sorted(links)]
+    return page_of_sections(
+        sections, title="tcpsf lab", text=[*head, f"Made by tcpsf {__version__}."]
+    )
 
 
 def _by_path(found: Sequence[LabResult]) -> Iterator[tuple[str, list[LabResult]]]:
