@@ -63,7 +63,10 @@ def measured() -> list[Target]:
     scenario = Scenario.from_toml(EXAMPLE).with_value("duration", "400s").to_json()
     pictures, redraws, slow, webs = [], [], [], []
     for _ in range(3):
-        with TemporaryDirectory() as folder, Browser(Path(folder)) as browser:
+        with (
+            TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+            Browser(Path(folder)) as browser,
+        ):
             browser.open(f"{PAGE.as_uri()}#size=20000")
             pictures.append(float(browser.wait("document.documentElement.dataset.readyMs")) / 1000)
             times = sorted(browser.value(DROPS))

@@ -29,6 +29,20 @@ pytestmark = [
 ]
 
 READY = "document.documentElement.dataset.readyMs"
+BOTH_DRAWINGS = """
+(() => {
+  const facts = (node) => node.nodeType === Node.TEXT_NODE ? node.data : [
+    node.tagName, [...node.attributes].map((each) => `${each.name}=${each.value}`).sort(), [...node.childNodes].map(facts),
+  ];
+  const made = new Ladder(document.createElement("div"));
+  const marks = { delayed: new Map(), chosen: chosen.a, name: nameOf("a") };
+  made.show(flows.a, axis, drawingWidth, marks);
+  return [ladders.a, made].map(({ packets, frame }) => [packets, frame].map(({ shown }) =>
+    [...shown.values()].map(({ element }) => JSON.stringify(facts(element))),
+  ));
+})()
+"""
+"""The packets and the frame of the left drawing, and those of a new one with the same flow."""
 
 
 def packet(side: str, number: int) -> str:
@@ -111,6 +125,20 @@ def test_a_drag_delays_a_packet(browser: Browser) -> None:
     later = after["ended_s"] - before["packets"][number]["ended_s"]
     assert later == pytest.approx(40 / scale, rel=0.3)
     browser.wait(r"/la=there\.\d+\.\d+/.test(location.hash)")
+
+
+def test_a_changed_drawing_is_that_of_a_new_page(browser: Browser) -> None:
+    """Elements are kept from one drawing to the next, also as those of other packets."""
+    open_page(browser, "#size=20000")
+    for place in (0, 3, 7, 13, 3, 5):
+        browser.value(f"toggleDrop('a', flows.a.packets.filter((p) => p.payload_bytes)[{place}])")
+        changed, made = browser.value(BOTH_DRAWINGS)
+        assert changed == made
+        # The order in the document is that of the transmissions.
+        numbers = browser.value(
+            "[...document.querySelectorAll('.side[data-side=a] .packet')].map((e) => +e.dataset.number)"
+        )
+        assert numbers == list(range(len(numbers)))
 
 
 def test_the_address_has_the_whole_state(browser: Browser) -> None:

@@ -109,7 +109,8 @@ function draw() {
     putPart("summary", `${counted(flow.packets.length, "packet")} as a list`);
     fillList(sideElement(side), flow);
   }
-  if (again && document.activeElement !== focused) $(`.side[data-side="${again[0]}"] .packet[data-number="${again[1]}"]`)?.focus({ preventScroll: true });
+  // The element with the focus may have become that of another packet.
+  if (again && document.activeElement?.dataset?.number !== again[1]) $(`.side[data-side="${again[0]}"] .packet[data-number="${again[1]}"]`)?.focus({ preventScroll: true });
   $("#compared").textContent = comparison();
   const repaired = sides.flatMap((side) => flows[side].repairs.map((repair) => repair.repaired_s));
   const at = lastMoment ?? (repaired.length ? Math.min(...repaired) : axis.first);

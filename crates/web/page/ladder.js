@@ -102,7 +102,8 @@ function frameOf(flow, axis, width) {
   const packets = flow.packets.slice(0, MOST_PACKETS);
   const last = Math.max(axis.first, ...packets.map((packet) => packet.ended_s ?? packet.sent_s));
   const pieces = [];
-  const add = (key, y, content) => pieces.push({ key, content, attributes: { transform: `translate(0 ${y.toFixed(1)})` } });
+  const add = (key, y, ...content) => pieces.push({ key, shape: ["g", { transform: `translate(0 ${y.toFixed(1)})` }, ...content] });
+  const text = (content, attributes) => ["text", { class: "soft", ...attributes }, content];
   const [tick, digits] = tickOf(axis.scale);
   for (let number = Math.ceil(axis.first / tick - 1e-9); number <= axis.last / tick + 1e-9; number += 1) {
     const time = number * tick;
@@ -114,14 +115,15 @@ function frameOf(flow, axis, width) {
       continue;
     }
     const label = time.toFixed(digits);
-    add(label, y, `<line class="grid" x1="44" x2="${width}"/><text class="tick" x="40" y="4" text-anchor="end">${label}</text>`);
+    add(label, y, ["line", { class: "grid", x1: 44, x2: width }], text(label, { class: "tick", x: 40, y: 4, "text-anchor": "end" }));
   }
   for (const { top, from, to } of axis.breaks)
-    add(`break ${from}`, top, `<rect class="break" x="0" width="${width}" y="14" height="${BREAK_PIXELS - 28}"/><text class="soft" x="6" y="${BREAK_PIXELS / 2 + 4}">${seconds(to - from, 2)} without a packet</text>`);
-  add("names", 20, `<text class="soft" x="${left}" text-anchor="middle">sender</text><text class="soft" x="${right}" text-anchor="middle">receiver</text>`);
-  add("ends", 28, [left, right].map((x) => `<line class="end" x1="${x}" x2="${x}" y2="${(axis.y(last) - 18).toFixed(1)}"/>`).join(""));
+    add(`break ${from}`, top, ["rect", { class: "break", x: 0, width, y: 14, height: BREAK_PIXELS - 28 }],
+      text(`${seconds(to - from, 2)} without a packet`, { x: 6, y: BREAK_PIXELS / 2 + 4 }));
+  add("names", 20, text("sender", { x: left, "text-anchor": "middle" }), text("receiver", { x: right, "text-anchor": "middle" }));
+  add("ends", 28, ...[left, right].map((x) => ["line", { class: "end", x1: x, x2: x, y2: (axis.y(last) - 18).toFixed(1) }]));
   if (flow.sender_s !== null && flow.packets.length <= MOST_PACKETS)
-    add("done", axis.y(flow.start_s + flow.sender_s), `<line class="done-line" x1="${left - 12}" x2="${left + 12}"/>`);
+    add("done", axis.y(flow.start_s + flow.sender_s), ["line", { class: "done-line", x1: left - 12, x2: left + 12 }]);
   return pieces;
 }
 
@@ -137,24 +139,25 @@ function arrowsOf(flow, axis, width, { delayed, chosen }) {
     const height = packet.fate === "arrived" ? axis.y(packet.ended_s) - top : LOST_AT * axis.flight * axis.scale;
     const x = from + (to - from) * (packet.fate === "arrived" ? 1 : LOST_AT);
     const [end, bottom] = [x.toFixed(1), height.toFixed(1)];
-    const label = lowest[packet.is_forward] = Math.max(top + 4, lowest[packet.is_forward] + LINE_PIXELS);
-    const y = (label - top).toFixed(1);
+    const labelTop = lowest[packet.is_forward] = Math.max(top + 4, lowest[packet.is_forward] + LINE_PIXELS);
+    const y = (labelTop - top).toFixed(1);
     const turn = Math.atan2(-height, from - x);
     const head = lost
       ? `M${end} ${bottom}m-5 -5l10 10m0 -10l-10 10`
       : [-0.43, 0.43].map((angle) => `M${end} ${bottom}l${(8 * Math.cos(turn + angle)).toFixed(1)} ${(8 * Math.sin(turn + angle)).toFixed(1)}`).join("");
     const cause = causes.get(packet.number);
-    const reason = cause ? escaped(words.causes[cause]) : "";
+    const reason = cause ? words.causes[cause] : "";
     const by = delayed.get(packet.number);
     const aside = by ? ` +${(by / 1e6).toFixed(by < 1e7 ? 1 : 0)} ms` : "";
-    const text = packet.is_forward
-      ? `<text x="${left - 7}" y="${y}" text-anchor="end">${labelOf(packet)}${aside}</text>${cause ? `<text class="again-text over" x="${left + 7}" y="-3">${reason}</text>` : ""}`
-      : `<text x="${right + 7}" y="${y}">${labelOf(packet)}${aside}${cause ? `<tspan class="again-text"> ${reason}</tspan>` : ""}</text>`;
+    const label = labelOf(packet);
+    const texts = packet.is_forward
+      ? [["text", { x: left - 7, y, "text-anchor": "end" }, label + aside], ...(cause ? [["text", { class: "again-text over", x: left + 7, y: -3 }, reason]] : [])]
+      : [["text", { x: right + 7, y }, label + aside, ...(cause ? [["tspan", { class: "again-text" }, ` ${reason}`]] : [])]];
+    const arrow = [["line", { class: "way", x1: from, x2: end, y2: bottom }], ["path", { class: "head", d: head }]];
     return {
-      key: `${packet.is_forward} ${labelOf(packet)} ${packet.is_again}`,
+      key: `${packet.is_forward} ${label} ${packet.is_again}`,
       from, x, top, height,
-      content: `<line class="way" x1="${from}" x2="${end}" y2="${bottom}"/><path class="head" d="${head}"/>${text}`,
-      attributes: {
+      shape: ["g", {
         "data-number": packet.number,
         tabindex: packet.number === chosen ? 0 : -1,
         role: "button",
@@ -162,19 +165,53 @@ function arrowsOf(flow, axis, width, { delayed, chosen }) {
         transform: `translate(0 ${top.toFixed(1)})`,
         "aria-pressed": String(lost),
         "aria-label": `${sentenceOf(packet)}${by ? `, delayed by ${(by / 1e6).toFixed(1)} ms` : ""}`,
-      },
+      }, ...arrow, ...texts],
     };
   });
 }
 
-/** Groups of a drawing. A group remains in the document while there is a piece with its key. */
+/** Whether a shape (below) has the tag of an earlier one, and children of the same kinds. */
+const isAlike = (shape, earlier) =>
+  earlier !== undefined && shape[0] === earlier[0] && shape.length === earlier.length && shape.every((child, index) => typeof child === typeof earlier[index]);
+
+/**
+ * Element of a shape, which is an array: tag, attributes, and children, each a shape or a text. The element of
+ * an earlier shape is changed if both are alike, because a new one costs more time.
+ */
+function shaped(shape, element, earlier) {
+  const [tag, attributes, ...children] = shape;
+  if (!isAlike(shape, earlier)) {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    changed(made, attributes);
+    made.append(...children.map((child) => (typeof child === "string" ? child : shaped(child))));
+    return made;
+  }
+  changed(element, attributes, earlier[1]);
+  for (const [index, child] of children.entries()) {
+    const [node, before] = [element.childNodes[index], earlier[index + 2]];
+    if (typeof child !== "string") {
+      const found = shaped(child, node, before);
+      if (found !== node) node.replaceWith(found);
+    } else if (child !== before) node.data = child;
+  }
+  return element;
+}
+
+/** Removes from pieces the first whose shape has children of the same tags. */
+function takenAlike(pieces, shape) {
+  const isSame = ({ shape: earlier }) => isAlike(shape, earlier) && shape.slice(2).every((child, index) => child[0] === earlier[index + 2][0]);
+  const found = pieces.findIndex(isSame);
+  return found < 0 ? undefined : pieces.splice(found, 1)[0];
+}
+
+/** Pieces of a drawing. The element of a piece remains in the document while there is a piece with its key. */
 class Pieces {
   constructor(parent) {
     this.parent = parent;
     this.shown = new Map();
   }
 
-  /** Shows pieces in their order. Pieces have a key, a content as SVG, and attributes. */
+  /** Shows pieces in their order. Pieces have a key and a shape. */
   show(pieces) {
     const found = new Map();
     for (const piece of pieces) {
@@ -182,24 +219,33 @@ class Pieces {
       while (found.has(key)) key = `${piece.key} ${(again += 1)}`;
       found.set(key, piece);
     }
-    for (const [key, { element }] of this.shown) if (!found.has(key)) element.remove();
-    let next = this.parent.firstChild;
+    const spare = [...this.shown].filter(([key]) => !found.has(key)).map(([, piece]) => piece);
+    const places = new Map([...this.parent.children].map((element, place) => [element, place]));
+    let [place, after] = [-1, null];
     for (const [key, piece] of found) {
-      const before = this.shown.get(key);
-      piece.element = before?.element ?? document.createElementNS("http://www.w3.org/2000/svg", "g");
-      if (before?.content !== piece.content) piece.element.innerHTML = piece.content;
-      changed(piece.element, piece.attributes, before?.attributes);
-      if (piece.element === next) next = next.nextSibling;
-      else this.parent.insertBefore(piece.element, next);
+      const kept = this.shown.get(key);
+      const before = kept ?? takenAlike(spare, piece.shape);
+      const element = (piece.element = shaped(piece.shape, before?.element, before?.shape));
+      if (before && element !== before.element) before.element.remove();
+      // To move an element costs as much as a new one. Those that already follow the last kept one stay.
+      if (kept && places.get(element) > place) place = places.get(element);
+      else if (after) after.after(element);
+      else this.parent.prepend(element);
+      after = element;
     }
+    for (const { element } of spare) element.remove();
     this.shown = found;
   }
 }
+
+/** The height of the SVG element is a multiple of this. */
+const HEIGHT_STEP = 2000;
 
 /** A drawing of a flow. The parts that are equal to those of the last flow remain in the document. */
 class Ladder {
   constructor(place) {
     place.innerHTML = '<svg class="ladder" role="group"><g></g><g></g><line class="moment" x1="44" y1="-9" y2="-9"/></svg>';
+    this.place = place;
     this.svg = place.firstChild;
     this.frame = new Pieces(this.svg.children[0]);
     this.packets = new Pieces(this.svg.children[1]);
@@ -207,7 +253,9 @@ class Ladder {
   }
 
   show(flow, axis, width, { name, ...marks }) {
-    const height = axis.height.toFixed(0);
+    // A change of the SVG element's own size would lay out all its texts again, so the place around it clips it.
+    const height = HEIGHT_STEP * Math.ceil(axis.height / HEIGHT_STEP);
+    this.place.style.height = `${axis.height.toFixed(0)}px`;
     const attributes = { width, height, "aria-label": `Packets of ${name}` };
     this.attributes = changed(this.svg, attributes, this.attributes);
     this.line.setAttribute("x2", width);
@@ -233,8 +281,9 @@ class Ladder {
   }
 }
 
-/** Sets the attributes of an element that differ from earlier ones. */
+/** Sets the attributes of an element that differ from earlier ones, and removes the others. */
 function changed(element, attributes, earlier = {}) {
-  for (const [name, value] of Object.entries(attributes)) if (earlier[name] !== value) element.setAttribute(name, value);
+  for (const name in attributes) if (earlier[name] !== attributes[name]) element.setAttribute(name, attributes[name]);
+  for (const name in earlier) if (!(name in attributes)) element.removeAttribute(name);
   return attributes;
 }
