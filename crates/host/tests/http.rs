@@ -475,7 +475,7 @@ proptest! {
     }
 }
 
-fn almost_valid_request() -> impl Strategy<Value = Vec<u8>> {
+fn almost_valid_request() -> BoxedStrategy<Vec<u8>> {
     let good = Just(b"GET /a HTTP/1.1\r\nHost: x\r\nRange: bytes=1-2\r\n\r\n".to_vec());
     let chunked = Just(
         b"GET /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
@@ -483,8 +483,8 @@ fn almost_valid_request() -> impl Strategy<Value = Vec<u8>> {
     );
     let parts = prop_oneof![good, chunked, prop::collection::vec(any::<u8>(), 0..50)];
     let change = (any::<prop::sample::Index>(), any::<u8>());
-    (prop::collection::vec(parts, 1..6), prop::collection::vec(change, 0..3)).prop_map(
-        |(parts, changes)| {
+    (prop::collection::vec(parts, 1..6), prop::collection::vec(change, 0..3))
+        .prop_map(|(parts, changes)| {
             let mut text = parts.concat();
             for (at, value) in changes {
                 if !text.is_empty() {
@@ -493,6 +493,6 @@ fn almost_valid_request() -> impl Strategy<Value = Vec<u8>> {
                 }
             }
             text
-        },
-    )
+        })
+        .boxed()
 }

@@ -99,7 +99,7 @@ impl Mangle {
     }
 }
 
-fn mangled() -> impl Strategy<Value = Mangle> {
+fn mangled() -> BoxedStrategy<Mangle> {
     let change = (20..60usize, any::<u8>());
     (
         proptest::collection::vec(change, 0..4),
@@ -107,4 +107,5 @@ fn mangled() -> impl Strategy<Value = Mangle> {
         0..2000u64,
     )
         .prop_map(|(changes, cut, wait)| Mangle { changes, cut, wait })
+        .boxed()
 }

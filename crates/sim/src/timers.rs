@@ -234,7 +234,7 @@ mod tests {
 
     /// The distance of an entry: now, in this slice, in the buckets, at their end, far behind them,
     /// never.
-    fn any_distance() -> impl Strategy<Value = u64> {
+    fn any_distance() -> BoxedStrategy<u64> {
         let end = SLICES << SLICE_BITS;
         prop_oneof![
             0..3u64,
@@ -244,6 +244,7 @@ mod tests {
             end..20 * end,
             Just(u64::MAX)
         ]
+        .boxed()
     }
 
     /// Refills the heap, as a driver does before every query.

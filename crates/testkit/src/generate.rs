@@ -37,8 +37,8 @@ pub fn cases(default: u32) -> ProptestConfig {
     }
 }
 
-fn millis(range: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {
-    range.prop_map(Duration::from_millis)
+fn millis(range: std::ops::Range<u64>) -> BoxedStrategy<Duration> {
+    range.prop_map(Duration::from_millis).boxed()
 }
 
 prop_compose! {
@@ -82,8 +82,8 @@ prop_compose! {
     }
 }
 
-fn buffer() -> impl Strategy<Value = u32> {
-    prop_oneof![1..20u32, 20..3000u32, 3000..70_000u32, Just(1 << 20)]
+fn buffer() -> BoxedStrategy<u32> {
+    prop_oneof![1..20u32, 20..3000u32, 3000..70_000u32, Just(1 << 20)].boxed()
 }
 
 /// Smallest receive buffer: Linux counts memory, and has room for a segment at least.
@@ -91,7 +91,7 @@ fn least_buffer(receiver: Receiving) -> u32 {
     if receiver == Receiving::Rfc { 0 } else { 2304 }
 }
 
-fn receiver() -> impl Strategy<Value = Receiving> {
+fn receiver() -> BoxedStrategy<Receiving> {
     let linux = (1..200_000u32, any::<[bool; 3]>()).prop_map(
         |(initial_buffer, [dsack, measures_out_of_order, limits_unscaled_window])| {
             Receiving::Linux(LinuxReceiver {
@@ -103,7 +103,7 @@ fn receiver() -> impl Strategy<Value = Receiving> {
             })
         },
     );
-    prop_oneof![2 => Just(Receiving::Rfc), 1 => linux]
+    prop_oneof![2 => Just(Receiving::Rfc), 1 => linux].boxed()
 }
 
 prop_compose! {
@@ -190,8 +190,8 @@ prop_compose! {
 }
 
 /// A rate in per mille, which is zero in a third of the cases.
-fn rate(most: u16) -> impl Strategy<Value = u16> {
-    prop_oneof![1 => Just(0), 2 => 0..=most]
+fn rate(most: u16) -> BoxedStrategy<u16> {
+    prop_oneof![1 => Just(0), 2 => 0..=most].boxed()
 }
 
 prop_compose! {

@@ -8,12 +8,13 @@ use testkit::hostile::{Claim, Garbage, LONGEST_PAYLOAD, Number, Start, Stimulus,
 use units::Duration;
 use wire::{Control, Ecn, Flags};
 
-fn number() -> impl Strategy<Value = Number> {
+fn number() -> BoxedStrategy<Number> {
     prop_oneof![
         3 => (-3i32..4).prop_map(Number::Near),
         2 => (-4000i32..4000).prop_map(Number::Near),
         1 => any::<u32>().prop_map(Number::Any),
     ]
+    .boxed()
 }
 
 prop_compose! {
@@ -54,7 +55,7 @@ prop_compose! {
     }
 }
 
-fn stimulus() -> impl Strategy<Value = Stimulus> {
+fn stimulus() -> BoxedStrategy<Stimulus> {
     prop_oneof![
         20 => garbage().prop_map(Stimulus::Segment),
         3 => (0..100_000u64).prop_map(|millis| Stimulus::Wait(Duration::from_millis(millis))),
@@ -69,7 +70,7 @@ fn stimulus() -> impl Strategy<Value = Stimulus> {
         3 => any::<u16>().prop_map(Stimulus::Read),
         1 => prop::bool::weighted(0.3).prop_map(|yes| if yes { Stimulus::Close } else { Stimulus::NextTimeout }),
         1 => prop::bool::weighted(0.1).prop_map(|yes| if yes { Stimulus::Abort } else { Stimulus::NextTimeout }),
-    ]
+    ].boxed()
 }
 
 prop_compose! {

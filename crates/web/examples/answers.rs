@@ -92,7 +92,7 @@ prop_compose! {
     }
 }
 
-fn scenario() -> impl Strategy<Value = Value> {
+fn scenario() -> BoxedStrategy<Value> {
     (
         link("there", "a", "b"),
         link("back", "b", "a"),
@@ -107,6 +107,7 @@ fn scenario() -> impl Strategy<Value = Value> {
                 "samples": {"every": "100ms", "workloads": ["one"], "links": ["there"]},
             })
         })
+        .boxed()
 }
 
 /// Prints a request with its answer. The answer to `capture` is a file, in hexadecimal notation.

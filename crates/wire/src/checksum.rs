@@ -157,9 +157,9 @@ mod tests {
 
     /// Bytes of which many are zero or all ones, to cover carries and the two zeros of one's
     /// complement.
-    fn any_bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {
+    fn any_bytes(most: usize) -> BoxedStrategy<Vec<u8>> {
         let byte = prop_oneof![Just(0), Just(0xff), any::<u8>()];
-        proptest::collection::vec(byte, 0..most)
+        proptest::collection::vec(byte, 0..most).boxed()
     }
 
     /// The example of RFC 1071 §3.

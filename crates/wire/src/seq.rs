@@ -93,10 +93,11 @@ mod tests {
     // Sequence numbers wrap, so a total order would be wrong.
     assert_not_impl_any!(SeqNum: PartialOrd, Ord);
 
-    fn any_seq() -> impl Strategy<Value = SeqNum> {
+    fn any_seq() -> BoxedStrategy<SeqNum> {
         // Half of the cases are near the wrap, where errors are likely.
         prop_oneof![any::<u32>(), (0..2000u32).prop_map(|n| n.wrapping_sub(1000))]
             .prop_map(SeqNum::new)
+            .boxed()
     }
 
     proptest! {

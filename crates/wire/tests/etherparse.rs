@@ -123,8 +123,8 @@ fn their_packet(
     (ip, tcp, bytes)
 }
 
-fn any_payload() -> impl Strategy<Value = Vec<u8>> {
-    proptest::collection::vec(any::<u8>(), 0..200)
+fn any_payload() -> BoxedStrategy<Vec<u8>> {
+    proptest::collection::vec(any::<u8>(), 0..200).boxed()
 }
 
 /// Converts a parsed option to that of `etherparse`.

@@ -231,7 +231,7 @@ fn a_report_is_json() {
 }
 
 /// Events that reach every part of the player.
-fn event() -> impl Strategy<Value = String> {
+fn event() -> BoxedStrategy<String> {
     let numbers = 0_u32..4000;
     prop_oneof![
         (0_u32..3, 0_u32..4, numbers.clone(), 0_u32..2000, numbers.clone()).prop_map(
@@ -252,6 +252,7 @@ fn event() -> impl Strategy<Value = String> {
         Just("+0 < icmp unreachable frag_needed mtu 300 [1:1001(1000)]".to_owned()),
         Just("+1000 `nstat`".to_owned()),
     ]
+    .boxed()
 }
 
 proptest! {

@@ -187,7 +187,7 @@ fn deep_nesting_is_an_error() {
 }
 
 /// Parts of scripts, which reach further into the reader than random characters do.
-fn parts() -> impl Strategy<Value = String> {
+fn parts() -> BoxedStrategy<String> {
     let words = prop_oneof![
         "[-+0-9.~* ]{1,6}",
         Just(" < S. 0:0(0) ack 1 win 5 <mss 1460,sackOK,TS val 1 ecr 0> ".to_owned()),
@@ -198,7 +198,7 @@ fn parts() -> impl Strategy<Value = String> {
         "\\PC{0,6}",
         "[ \n`'\"(){}<>\\[\\]%#/*,:=.]{1,4}",
     ];
-    prop::collection::vec(words, 0..12).prop_map(|words| words.concat())
+    prop::collection::vec(words, 0..12).prop_map(|words| words.concat()).boxed()
 }
 
 proptest! {

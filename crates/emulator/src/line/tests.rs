@@ -274,7 +274,7 @@ fn balanced_discard_distinguishes_connections() {
     assert!(!offer(2, 9));
 }
 
-fn anything() -> impl Strategy<Value = LineConfig> {
+fn anything() -> BoxedStrategy<LineConfig> {
     let loss = prop_oneof![
         Just(LossModel::None),
         (0.0..1.0).prop_map(|x| LossModel::PerPacket(p(x))),
@@ -303,8 +303,8 @@ fn anything() -> impl Strategy<Value = LineConfig> {
         Just(Some(RateTrace::parse("0s 9mbit\n2ms 0\n5ms repeat").unwrap())),
     ];
     let rates = (prop::array::uniform2(bucket), traces);
-    (loss, chances, numbers, disciplines, jitter, rates).prop_map(
-        |(loss, (a, b, c), (rate, delay, room), discipline, jitter, rates)| {
+    (loss, chances, numbers, disciplines, jitter, rates)
+        .prop_map(|(loss, (a, b, c), (rate, delay, room), discipline, jitter, rates)| {
             let ([police, shape], rate_trace) = rates;
             let link = LinkConfig {
                 discipline,
@@ -320,8 +320,8 @@ fn anything() -> impl Strategy<Value = LineConfig> {
                 ..LinkConfig::default()
             };
             LineConfig { link, duplicate: p(a), corrupt: p(b), path_mtu: None }
-        },
-    )
+        })
+        .boxed()
 }
 
 proptest! {

@@ -83,7 +83,7 @@ fn p(value: f64) -> Probability {
     Probability::new(value).unwrap()
 }
 
-fn anything() -> impl Strategy<Value = LineConfig> {
+fn anything() -> BoxedStrategy<LineConfig> {
     let loss = prop_oneof![
         Just(LossModel::None),
         prop::collection::vec(any::<bool>(), 0..60).prop_map(LossModel::Mask),
@@ -92,8 +92,8 @@ fn anything() -> impl Strategy<Value = LineConfig> {
     ];
     let rate =
         prop_oneof![Just(None), (1_000_000..5_000_000_000u64).prop_map(Rate::from_bits_per_sec)];
-    (loss, rate, 0.0..0.2, 0.0..0.2, 0.0..0.2, 0..3u64).prop_map(|(loss, rate, a, b, c, delay)| {
-        LineConfig {
+    (loss, rate, 0.0..0.2, 0.0..0.2, 0.0..0.2, 0..3u64)
+        .prop_map(|(loss, rate, a, b, c, delay)| LineConfig {
             link: LinkConfig {
                 rate,
                 delay: MS * delay,
@@ -104,8 +104,8 @@ fn anything() -> impl Strategy<Value = LineConfig> {
             duplicate: p(a),
             corrupt: p(b),
             path_mtu: None,
-        }
-    })
+        })
+        .boxed()
 }
 
 proptest! {

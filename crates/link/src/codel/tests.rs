@@ -232,11 +232,11 @@ fn specification(target: u64, interval: u64, ecn: bool) -> Specification {
 
 /// A packet takes 150 µs at most. With a target of a few and an interval of some dozens of packets,
 /// CoDel drops.
-fn any_arrivals() -> impl Strategy<Value = Vec<Arrival>> {
+fn any_arrivals() -> BoxedStrategy<Vec<Arrival>> {
     let burst = (0..3_000_000u64, 0..120_000u64, 1..60usize, any::<bool>());
     let bursts = prop::collection::vec(burst, 1..25);
-    (bursts, prop::collection::vec(prop_oneof![Just(1500u32), 40..1500u32], 1..20)).prop_map(
-        |(bursts, sizes)| {
+    (bursts, prop::collection::vec(prop_oneof![Just(1500u32), 40..1500u32], 1..20))
+        .prop_map(|(bursts, sizes)| {
             let mut now = 1000;
             let mut arrivals = Vec::new();
             for (pause, apart, packets, ecn_capable) in bursts {
@@ -248,8 +248,8 @@ fn any_arrivals() -> impl Strategy<Value = Vec<Arrival>> {
                 }
             }
             arrivals
-        },
-    )
+        })
+        .boxed()
 }
 
 proptest! {

@@ -75,18 +75,20 @@ fn patient() -> CoDel {
     codel(1 << 50, 1 << 51)
 }
 
-fn any_arrivals(flows: u64) -> impl Strategy<Value = Vec<Arrival>> {
+fn any_arrivals(flows: u64) -> BoxedStrategy<Vec<Arrival>> {
     let gap = prop_oneof![Just(0), 0..200_000u64];
     let bytes = prop_oneof![Just(1500u32), Just(40), 1..1500u32];
     let step = (gap, bytes, 0..flows, any::<bool>());
-    prop::collection::vec(step, 1..200).prop_map(|steps| {
-        let mut now = 0;
-        let arrive = |(gap, bytes, flow, ecn_capable)| {
-            now += gap;
-            Arrival { at: now, bytes, flow, ecn_capable }
-        };
-        steps.into_iter().map(arrive).collect()
-    })
+    prop::collection::vec(step, 1..200)
+        .prop_map(|steps| {
+            let mut now = 0;
+            let arrive = |(gap, bytes, flow, ecn_capable)| {
+                now += gap;
+                Arrival { at: now, bytes, flow, ecn_capable }
+            };
+            steps.into_iter().map(arrive).collect()
+        })
+        .boxed()
 }
 
 /// §4.2 without CoDel, over lists of packet numbers with a queue for each flow: the order in which

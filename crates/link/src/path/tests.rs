@@ -48,17 +48,19 @@ impl Step {
     }
 }
 
-fn any_steps() -> impl Strategy<Value = Vec<Step>> {
+fn any_steps() -> BoxedStrategy<Vec<Step>> {
     let step = (0..400u64, 1..300u32, any::<bool>(), any::<bool>());
     proptest::collection::vec(
         step.prop_map(|(gap, bytes, lost, late)| Step { gap, bytes, lost, late }),
         1..60,
     )
+    .boxed()
 }
 
-fn any_changes() -> impl Strategy<Value = DelayChanges> {
+fn any_changes() -> BoxedStrategy<DelayChanges> {
     proptest::collection::btree_map(0..15_000u64, 0..3000u64, 0..4)
         .prop_map(|made| changes(&made.into_iter().collect::<Vec<_>>()))
+        .boxed()
 }
 
 fn half(by: u64) -> Reorder {

@@ -73,32 +73,36 @@ fn replayed(times: &[u32], packets: &[(u64, u32)]) -> Vec<u64> {
     unreachable!("the opportunities do not end")
 }
 
-fn any_packets(gaps: std::ops::Range<u64>) -> impl Strategy<Value = Vec<(u64, u32)>> {
+fn any_packets(gaps: std::ops::Range<u64>) -> BoxedStrategy<Vec<(u64, u32)>> {
     let gap = prop_oneof![Just(0), gaps];
     let sizes = prop_oneof![Just(1500u32), Just(40), Just(748), 1..5000u32];
-    prop::collection::vec((gap, sizes), 1..60).prop_map(|steps| {
-        let mut now = 0;
-        let arrive = |(gap, bytes)| {
-            now += gap;
-            (now, bytes)
-        };
-        steps.into_iter().map(arrive).collect()
-    })
+    prop::collection::vec((gap, sizes), 1..60)
+        .prop_map(|steps| {
+            let mut now = 0;
+            let arrive = |(gap, bytes)| {
+                now += gap;
+                (now, bytes)
+            };
+            steps.into_iter().map(arrive).collect()
+        })
+        .boxed()
 }
 
-fn any_times() -> impl Strategy<Value = Vec<u32>> {
-    prop::collection::vec(prop_oneof![Just(0), 0..20u32], 1..30).prop_map(|gaps| {
-        let mut time = 0;
-        let mut times: Vec<u32> = gaps
-            .into_iter()
-            .map(|gap| {
-                time += gap;
-                time
-            })
-            .collect();
-        *times.last_mut().unwrap() += 1;
-        times
-    })
+fn any_times() -> BoxedStrategy<Vec<u32>> {
+    prop::collection::vec(prop_oneof![Just(0), 0..20u32], 1..30)
+        .prop_map(|gaps| {
+            let mut time = 0;
+            let mut times: Vec<u32> = gaps
+                .into_iter()
+                .map(|gap| {
+                    time += gap;
+                    time
+                })
+                .collect();
+            *times.last_mut().unwrap() += 1;
+            times
+        })
+        .boxed()
 }
 
 /// The times from `from` to `to` between which the rate is constant.

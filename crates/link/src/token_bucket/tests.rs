@@ -16,9 +16,9 @@ fn packet(bytes: u32) -> Offered {
 }
 
 /// Gaps in nanoseconds and sizes in bytes. At rates of some Mb/s a bucket fills and empties.
-fn any_packets() -> impl Strategy<Value = Vec<(u64, u32)>> {
+fn any_packets() -> BoxedStrategy<Vec<(u64, u32)>> {
     let gap = prop_oneof![Just(0), 0..3_000_000u64];
-    prop::collection::vec((gap, 1..1501u32), 1..80)
+    prop::collection::vec((gap, 1..1501u32), 1..80).boxed()
 }
 
 proptest! {

@@ -79,11 +79,7 @@ fn lookahead_is_not_used_where_events_could_interfere() {
 /// A buffer that drops every acknowledgment.
 const NO_ROOM: &str = r#", "buffer": {"bytes": "30B"}"#;
 
-fn any_link(
-    name: &'static str,
-    from: &'static str,
-    to: &'static str,
-) -> impl Strategy<Value = String> {
+fn any_link(name: &'static str, from: &'static str, to: &'static str) -> BoxedStrategy<String> {
     let rate = prop_oneof![
         1 => Just(String::new()),
         3 => (30..5000u32).prop_map(|rate| format!(r#""rate": "{rate}kb/s","#)),
@@ -102,10 +98,10 @@ fn any_link(
     let delay = prop_oneof![1..200u32, Just(1000)];
     (rate, delay, buffer, loss).prop_map(move |(rate, delay, buffer, loss)| {
         format!(r#"{{"name": "{name}", "from": "{from}", "to": "{to}", {rate} "delay": "{delay}ms" {buffer} {loss}}}"#)
-    })
+    }).boxed()
 }
 
-fn any_workload(name: &'static str, ends: [&'static str; 2]) -> impl Strategy<Value = String> {
+fn any_workload(name: &'static str, ends: [&'static str; 2]) -> BoxedStrategy<String> {
     let kind = prop_oneof![
         (1..6u32)
             .prop_map(|flows| format!(r#""kind": "greedy", "flows": {flows}, "spread": "1s""#)),
@@ -128,10 +124,10 @@ fn any_workload(name: &'static str, ends: [&'static str; 2]) -> impl Strategy<Va
     (kind, sender, handshake).prop_map(move |(kind, sender, handshake)| {
         let [from, to] = ends;
         format!(r#"{{"name": "{name}", {kind}, "from": "{from}", "to": "{to}", "sender": "{sender}", "handshake": {handshake}}}"#)
-    })
+    }).boxed()
 }
 
-fn any_scenario() -> impl Strategy<Value = Scenario> {
+fn any_scenario() -> BoxedStrategy<Scenario> {
     let workloads = (
         any_workload("one", ["a", "b"]),
         any_workload("two", ["a", "b"]),
@@ -164,7 +160,7 @@ fn any_scenario() -> impl Strategy<Value = Scenario> {
         let data_comes_back = workloads.iter().any(|workload| workload.contains(r#""from": "b""#));
         let back = if data_comes_back { back.replace(NO_ROOM, "") } else { back };
         scenario(&[&there, &back], &workloads, &more)
-    })
+    }).boxed()
 }
 
 proptest! {

@@ -39,8 +39,8 @@ prop_compose! {
     }
 }
 
-fn any_version() -> impl Strategy<Value = Version> {
-    prop_oneof![Just(Version::V4), Just(Version::V6)]
+fn any_version() -> BoxedStrategy<Version> {
+    prop_oneof![Just(Version::V4), Just(Version::V6)].boxed()
 }
 
 /// Returns the headers of a segment, and the packet with the payload 0, 1, 2 …. Its checksum is

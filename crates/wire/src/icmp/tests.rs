@@ -36,14 +36,15 @@ fn view(bytes: &[u8]) -> Result<View<'_>, ViewError> {
     View::new(&ip::View::new(bytes).unwrap())
 }
 
-fn any_reason() -> impl Strategy<Value = Unreachable> {
+fn any_reason() -> BoxedStrategy<Unreachable> {
     let all = |version| (0..16).filter_map(move |code| Unreachable::from_code(version, code));
-    select(VERSIONS.into_iter().flat_map(all).collect::<Vec<_>>())
+    select(VERSIONS.into_iter().flat_map(all).collect::<Vec<_>>()).boxed()
 }
 
 /// A message, and the bytes that it quotes or echoes.
-fn any_message() -> impl Strategy<Value = (usize, [u32; 2], Unreachable, Vec<u8>)> {
+fn any_message() -> BoxedStrategy<(usize, [u32; 2], Unreachable, Vec<u8>)> {
     (0..6usize, any::<[u32; 2]>(), any_reason(), proptest::collection::vec(any::<u8>(), 0..1500))
+        .boxed()
 }
 
 fn message((kind, [a, b], reason, data): &(usize, [u32; 2], Unreachable, Vec<u8>)) -> Message<'_> {

@@ -4,14 +4,14 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn any_addresses() -> impl Strategy<Value = (IpAddr, IpAddr)> {
+fn any_addresses() -> BoxedStrategy<(IpAddr, IpAddr)> {
     let v4 = any::<([u8; 4], [u8; 4])>().prop_map(|(a, b)| (a.into(), b.into()));
     let v6 = any::<([u8; 16], [u8; 16])>().prop_map(|(a, b)| (a.into(), b.into()));
-    prop_oneof![v4, v6]
+    prop_oneof![v4, v6].boxed()
 }
 
-fn any_ecn() -> impl Strategy<Value = Ecn> {
-    prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1), Just(Ecn::Ce)]
+fn any_ecn() -> BoxedStrategy<Ecn> {
+    prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1), Just(Ecn::Ce)].boxed()
 }
 
 prop_compose! {

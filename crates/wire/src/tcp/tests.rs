@@ -10,8 +10,8 @@ use crate::santa_cruz::{AckWindow, Arrival, CopyNumber, SantaCruz};
 use crate::segment::{Options, Timestamps};
 use crate::window::{Mss, WindowScale};
 
-fn any_copy() -> impl Strategy<Value = CopyNumber> {
-    (1..=15u8).prop_map(|value| CopyNumber::new(value).unwrap())
+fn any_copy() -> BoxedStrategy<CopyNumber> {
+    (1..=15u8).prop_map(|value| CopyNumber::new(value).unwrap()).boxed()
 }
 
 prop_compose! {
@@ -61,11 +61,12 @@ prop_compose! {
     }
 }
 
-fn any_control() -> impl Strategy<Value = Control> {
+fn any_control() -> BoxedStrategy<Control> {
     prop_oneof![Just(Control::None), Just(Control::Syn), Just(Control::Fin), Just(Control::Rst)]
+        .boxed()
 }
 
-fn any_segment() -> impl Strategy<Value = Segment> {
+fn any_segment() -> BoxedStrategy<Segment> {
     let fields =
         (any::<u32>(), proptest::option::of(any::<u32>()), 0..32u8, any::<u16>(), 0..1500u32);
     any_control()
@@ -85,6 +86,7 @@ fn any_segment() -> impl Strategy<Value = Segment> {
             payload_len,
             options,
         })
+        .boxed()
 }
 
 /// Returns a whole packet with this payload, as a driver writes it.

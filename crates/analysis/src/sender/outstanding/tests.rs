@@ -11,13 +11,14 @@ enum Operation {
     Acknowledge(u64),
 }
 
-fn operation() -> impl Strategy<Value = Operation> {
+fn operation() -> BoxedStrategy<Operation> {
     prop_oneof![
         (1..40_u64).prop_map(Operation::Push),
         (0..400_u64, 1..60_u64).prop_map(|(start, len)| Operation::Sack(start, start + len)),
         (0..400_u64, 1..60_u64).prop_map(|(start, len)| Operation::Retransmit(start, start + len)),
         (0..400_u64).prop_map(Operation::Acknowledge),
     ]
+    .boxed()
 }
 
 fn sent(start: u64, end: u64) -> Sent {

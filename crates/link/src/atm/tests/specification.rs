@@ -101,7 +101,7 @@ impl Specification {
     }
 }
 
-fn any_discard() -> impl Strategy<Value = Discard> {
+fn any_discard() -> BoxedStrategy<Discard> {
     prop_oneof![
         Just(Discard::Plain),
         Just(Discard::Ppd),
@@ -112,24 +112,32 @@ fn any_discard() -> impl Strategy<Value = Discard> {
             gap
         )),
     ]
+    .boxed()
 }
 
 /// Frames on a few lines, with one or two circuits each, and one frame after another on each line.
-fn any_frames() -> impl Strategy<Value = Vec<Frame>> {
+fn any_frames() -> BoxedStrategy<Vec<Frame>> {
     let line = (1..4u64, prop::collection::vec((1..9u32, 0..9000u64, any::<bool>()), 1..30));
-    prop::collection::vec(line, 1..5).prop_map(|lines| {
-        let mut frames = Vec::new();
-        for (number, (speed, line)) in (0..).zip(lines) {
-            let (apart, mut free) = (speed * 700, 0);
-            for (cells, gap, other) in line {
-                let first = free + gap;
-                frames.push(Frame { first, apart, cells, circuit: 2 * number + u64::from(other) });
-                free = first + u64::from(cells) * apart;
+    prop::collection::vec(line, 1..5)
+        .prop_map(|lines| {
+            let mut frames = Vec::new();
+            for (number, (speed, line)) in (0..).zip(lines) {
+                let (apart, mut free) = (speed * 700, 0);
+                for (cells, gap, other) in line {
+                    let first = free + gap;
+                    frames.push(Frame {
+                        first,
+                        apart,
+                        cells,
+                        circuit: 2 * number + u64::from(other),
+                    });
+                    free = first + u64::from(cells) * apart;
+                }
             }
-        }
-        frames.sort_by_key(|frame| frame.first);
-        frames
-    })
+            frames.sort_by_key(|frame| frame.first);
+            frames
+        })
+        .boxed()
 }
 
 proptest! {

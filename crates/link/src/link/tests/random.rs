@@ -135,7 +135,7 @@ pub(super) fn tally(sizes: impl Iterator<Item = u32>) -> Tally {
     tally
 }
 
-fn any_buffer() -> impl Strategy<Value = Buffer> {
+fn any_buffer() -> BoxedStrategy<Buffer> {
     prop_oneof![
         Just(Buffer::Unlimited),
         (1..20_000u64).prop_map(|bytes| Buffer::bytes(bytes).unwrap()),
@@ -146,9 +146,10 @@ fn any_buffer() -> impl Strategy<Value = Buffer> {
         )
         .unwrap()),
     ]
+    .boxed()
 }
 
-fn any_loss() -> impl Strategy<Value = LossModel> {
+fn any_loss() -> BoxedStrategy<LossModel> {
     let p = |value: f64| Probability::new(value).unwrap();
     prop_oneof![
         Just(LossModel::None),
@@ -172,9 +173,10 @@ fn any_loss() -> impl Strategy<Value = LossModel> {
         (prop::collection::vec(any::<bool>(), 0..30), any::<bool>())
             .prop_map(|(drops, data_only)| LossModel::Trace(LossTrace::new(drops, data_only))),
     ]
+    .boxed()
 }
 
-fn any_discipline() -> impl Strategy<Value = Discipline> {
+fn any_discipline() -> BoxedStrategy<Discipline> {
     let p = |value: f64| Probability::new(value).unwrap();
     let red =
         (0..6u64, 1..8u64, any::<bool>(), 0.0..=1.0, 0.01..=1.0, 1..2000u32, any::<[bool; 2]>())
@@ -191,12 +193,12 @@ fn any_discipline() -> impl Strategy<Value = Discipline> {
         let upper = lower + (1.0 - lower) * more;
         Discipline::Balanced(Balanced::new(p(lower), p(upper), gap).unwrap())
     });
-    prop_oneof![Just(Discipline::DropTail), red, balanced]
+    prop_oneof![Just(Discipline::DropTail), red, balanced].boxed()
 }
 
 /// Links on which a packet takes from none to some thousand nanoseconds, so that a few dozen
 /// packets build queues.
-pub(super) fn any_config() -> impl Strategy<Value = LinkConfig> {
+pub(super) fn any_config() -> BoxedStrategy<LinkConfig> {
     let rate = prop_oneof![
         1 => Just(None),
         4 => (1_000_000_000..200_000_000_000u64).prop_map(Rate::from_bits_per_sec),
@@ -227,12 +229,10 @@ pub(super) fn any_config() -> impl Strategy<Value = LinkConfig> {
                 }
             },
         )
+        .boxed()
 }
 
-pub(super) fn any_steps(
-    gaps: std::ops::Range<u64>,
-    count: usize,
-) -> impl Strategy<Value = Vec<Step>> {
+pub(super) fn any_steps(gaps: std::ops::Range<u64>, count: usize) -> BoxedStrategy<Vec<Step>> {
     let gap = prop_oneof![Just(0), gaps];
     let bytes = prop_oneof![Just(40), Just(375), Just(1500), 0..3000u32];
     let step = (gap, bytes, any::<[bool; 3]>(), any::<u64>()).prop_map(
@@ -245,5 +245,5 @@ pub(super) fn any_steps(
             deliver_first,
         },
     );
-    prop::collection::vec(step, 1..count)
+    prop::collection::vec(step, 1..count).boxed()
 }

@@ -227,26 +227,26 @@ impl Law {
     }
 }
 
-fn any_law() -> impl Strategy<Value = Law> {
+fn any_law() -> BoxedStrategy<Law> {
     let nanos = prop::option::weighted(0.9, prop::sample::select(vec![1, 2, 4, 5, 8, 10, 16, 20]));
     let packets = prop::option::of(1..10u32);
     let loss = prop_oneof![Just(0.0), Just(1.0), 0.0..0.5];
-    (nanos, 0..30_000u64, packets, loss, prop::option::of((0.0..1.0, 0..20_000u64))).prop_map(
-        |(nanos_per_byte, delay, packets, loss, reorder)| Law {
+    (nanos, 0..30_000u64, packets, loss, prop::option::of((0.0..1.0, 0..20_000u64)))
+        .prop_map(|(nanos_per_byte, delay, packets, loss, reorder)| Law {
             nanos_per_byte,
             delay,
             packets,
             loss,
             reorder,
-        },
-    )
+        })
+        .boxed()
 }
 
-fn any_events() -> impl Strategy<Value = Vec<(u64, Event)>> {
+fn any_events() -> BoxedStrategy<Vec<(u64, Event)>> {
     let packet =
         (40..1500u32, any::<u64>()).prop_map(|(bytes, draw)| Event::Packet { bytes, draw });
     let event = prop_oneof![3 => packet, 1 => any_law().prop_map(Event::Change)];
-    prop::collection::vec((prop_oneof![Just(0), 0..10_000u64], event), 1..80)
+    prop::collection::vec((prop_oneof![Just(0), 0..10_000u64], event), 1..80).boxed()
 }
 
 /// A line that is computed transmission by transmission.

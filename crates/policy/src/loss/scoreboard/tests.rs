@@ -196,7 +196,7 @@ enum Which {
     Any(usize),
 }
 
-fn op() -> impl Strategy<Value = Op> {
+fn op() -> BoxedStrategy<Op> {
     let which = prop_oneof![
         4 => Just(Which::Lost),
         3 => Just(Which::Hole),
@@ -221,7 +221,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (1..250u32).prop_map(|longest| Op::Unsend { longest }),
         1 => prop_oneof![3 => Just(None), 1 => Just(Some(Op::Clear))]
             .prop_map(|op| op.unwrap_or(Op::Push { count: 20, len: 10, again: false })),
-    ]
+    ].boxed()
 }
 
 /// Checks the sums and positions against the marks of all segments.

@@ -10,7 +10,7 @@ use crate::segment::{Alpha, Avoidance, Cut, Regime};
 use crate::sender::{Congestion, Framing, InitialWindow, LossResponse, RackOptions};
 use reading::READING_ARGUMENTS;
 
-fn losses() -> impl Strategy<Value = LossResponse> {
+fn losses() -> BoxedStrategy<LossResponse> {
     prop_oneof![
         Just(LossResponse::Tahoe),
         Just(LossResponse::Reno),
@@ -20,9 +20,10 @@ fn losses() -> impl Strategy<Value = LossResponse> {
         Just(LossResponse::Fack),
         Just(LossResponse::AckWindow)
     ]
+    .boxed()
 }
 
-fn controllers() -> impl Strategy<Value = Congestion> {
+fn controllers() -> BoxedStrategy<Congestion> {
     let target =
         (1..=10_000u16, 0..=10_000u16, any::<[bool; 5]>()).prop_map(|(n, delta, firsts)| {
             let of = Packets::from_hundredths;
@@ -39,9 +40,10 @@ fn controllers() -> impl Strategy<Value = Congestion> {
         thresholds.prop_map(Congestion::Vegas),
         target.prop_map(Congestion::SantaCruz)
     ]
+    .boxed()
 }
 
-fn framings() -> impl Strategy<Value = Framing> {
+fn framings() -> BoxedStrategy<Framing> {
     let regime = (2..=64u8, 1..=64u8).prop_map(|(n, min)| Regime::new(n, min).unwrap());
     prop_oneof![
         Just(Framing::Full),
@@ -53,23 +55,25 @@ fn framings() -> impl Strategy<Value = Framing> {
         (2..=64u8).prop_map(|n| Framing::Tail(Cut::Pieces(n))),
         Just(Framing::Tail(Cut::LastByte)),
     ]
+    .boxed()
 }
 
-fn copies() -> impl Strategy<Value = Option<Duration>> {
+fn copies() -> BoxedStrategy<Option<Duration>> {
     let delay =
         prop_oneof![Just(0), 1..10_000_000_000u64, (1..10_000u64).prop_map(|ms| ms * 1_000_000)];
-    prop::option::of(delay.prop_map(Duration::from_nanos))
+    prop::option::of(delay.prop_map(Duration::from_nanos)).boxed()
 }
 
-fn initial_windows() -> impl Strategy<Value = InitialWindow> {
+fn initial_windows() -> BoxedStrategy<InitialWindow> {
     prop_oneof![
         (1..=10u8).prop_map(InitialWindow::Segments),
         Just(InitialWindow::Rfc3390),
         Just(InitialWindow::Rfc6928)
     ]
+    .boxed()
 }
 
-fn policies() -> impl Strategy<Value = SenderPolicy> {
+fn policies() -> BoxedStrategy<SenderPolicy> {
     let early = prop_oneof![
         Just(None),
         Just(Some(EarlyRetransmit::Bytes)),
@@ -78,37 +82,44 @@ fn policies() -> impl Strategy<Value = SenderPolicy> {
     let more = (any::<bool>(), early, any::<bool>());
     let rto_min = prop::option::of((1..=60_000u64).prop_map(Duration::from_millis));
     let remedies = (framings(), copies(), rto_min);
-    (controllers(), losses(), more, remedies, initial_windows(), 1..=10u8).prop_map(
-        |(
-            congestion,
-            loss,
-            (limited_transmit, early, byte_counting),
-            (framing, tail_copy, rto_min),
-            initial_window,
-            loss_window,
-        )| {
-            let santa_cruz =
-                matches!(congestion, Congestion::SantaCruz(_)) && loss != LossResponse::Tahoe;
-            SenderPolicy {
-                // The name of Tahoe determines two answers, and so does that of TCP Santa Cruz.
-                congestion: if loss == LossResponse::Tahoe { Congestion::Reno } else { congestion },
-                loss: match congestion {
-                    Congestion::SantaCruz(_) if loss != LossResponse::Tahoe => {
-                        LossResponse::AckWindow
-                    }
-                    _ => loss,
-                },
-                limited_transmit,
-                early_retransmit: early.filter(|_| loss != LossResponse::AckWindow && !santa_cruz),
-                byte_counting,
-                framing,
-                tail_copy: tail_copy.filter(|_| loss != LossResponse::AckWindow && !santa_cruz),
-                rto_min,
+    (controllers(), losses(), more, remedies, initial_windows(), 1..=10u8)
+        .prop_map(
+            |(
+                congestion,
+                loss,
+                (limited_transmit, early, byte_counting),
+                (framing, tail_copy, rto_min),
                 initial_window,
                 loss_window,
-            }
-        },
-    )
+            )| {
+                let santa_cruz =
+                    matches!(congestion, Congestion::SantaCruz(_)) && loss != LossResponse::Tahoe;
+                SenderPolicy {
+                    // The name of Tahoe determines two answers, and so does that of TCP Santa Cruz.
+                    congestion: if loss == LossResponse::Tahoe {
+                        Congestion::Reno
+                    } else {
+                        congestion
+                    },
+                    loss: match congestion {
+                        Congestion::SantaCruz(_) if loss != LossResponse::Tahoe => {
+                            LossResponse::AckWindow
+                        }
+                        _ => loss,
+                    },
+                    limited_transmit,
+                    early_retransmit: early
+                        .filter(|_| loss != LossResponse::AckWindow && !santa_cruz),
+                    byte_counting,
+                    framing,
+                    tail_copy: tail_copy.filter(|_| loss != LossResponse::AckWindow && !santa_cruz),
+                    rto_min,
+                    initial_window,
+                    loss_window,
+                }
+            },
+        )
+        .boxed()
 }
 
 proptest! {

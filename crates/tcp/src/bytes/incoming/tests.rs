@@ -52,7 +52,7 @@ enum Step {
     Forget,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> BoxedStrategy<Step> {
     let ahead = prop_oneof![4 => 1..60usize, 1 => 1..1500usize];
     prop_oneof![
         6 => (1..80usize).prop_map(Step::InOrder),
@@ -61,6 +61,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Release),
         1 => Just(Step::Forget),
     ]
+    .boxed()
 }
 
 proptest! {
