@@ -25,8 +25,9 @@ ANY := $(or $(wildcard $(DEV) $(WHEEL)),$(PLAIN))
 # Which Python PyO3 looks at when clippy checks the binding: the one that the virtual environment is made from.
 lint-clippy: export PYO3_PYTHON ?= $(shell command -v $(PYTHON) 2>/dev/null)
 
-.PHONY: help demo test test-rust test-python test-browser test-wireshark compare lint lint-fmt lint-clippy lint-ruff lint-mypy \
-	lint-imports fmt docs docs-quick site dist release-check install dev web wheel verify verify-random bench clean tools
+.PHONY: help demo test test-rust build-tests test-python test-live test-browser test-wireshark compare lint lint-fmt \
+	lint-clippy lint-ruff lint-mypy lint-imports fmt docs docs-quick site dist release-check install dev web wheel verify \
+	verify-random bench clean tools
 .DEFAULT_GOAL := help
 # cargo and pytest use all cores by themselves, and two installations at once would break the environment.
 .NOTPARALLEL:
@@ -38,16 +39,22 @@ help: ## this list
 demo: $(ANY) ## simulate the paper's web traffic with three senders, and show its Table I beside the published one
 	@$(BIN)/tcpsf demo --out out/demo
 
-test: test-rust test-python ## every test (what takes longer is in `verify`)
+test: test-rust test-python test-live ## every test (what takes longer is in `verify`)
 
 test-rust: tools
 	@echo "== Rust tests"
 	@$(CARGO) test --locked --workspace --exclude py -- --quiet
 
+build-tests: tools
+	@$(CARGO) test --locked --workspace --exclude py --no-run --quiet
+
 test-python: $(DEV)
 	@echo "== Python tests"
-	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m 'not browser and not live'; others=$$?; \
-		$(BIN)/python -m pytest -m 'live and not browser' && exit $$others
+	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m 'not browser and not live'
+
+test-live: $(DEV)
+	@echo "== Python tests with the kernel, over live links"
+	@$(BIN)/python -m pytest -m 'live and not browser'
 
 # Where there is no toolchain for WebAssembly, `make web` says so, and the tests of the playground are skipped.
 test-browser: $(DEV) ## report pages and charts in Chromium; where it can be built, the playground, whose module has the rows of the native simulator
