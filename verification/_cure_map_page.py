@@ -227,7 +227,8 @@ def _simulator(cells: Sequence[Mapping[str, Any]]) -> list[str]:
         (
             "Each cell is also simulated, with acknowledgments whose delay varies by 0.15 ms: RACK ignores "
             "that of a tail loss probe if it arrives in less than the minimum round-trip time (RFC 8985, "
-            "section 6.2), as one in two does. The simulated 99th percentile agrees with the measured one in "
+            "section 6.2), as one in two does. Where the link has a limit, the small packets of connections "
+            "are simulated at random times. The simulated 99th percentile agrees with the measured one in "
             f"{len(cells) - len(others)} of {len(cells)} cells: their intervals overlap, or the values "
             "differ by at most 10 %."
         ),

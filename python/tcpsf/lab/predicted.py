@@ -14,6 +14,9 @@ RESPONSES: Final = 20_000
 """Number of simulated responses."""
 HEADER: Final = 60
 """Bytes of the header of a response, about."""
+SMALL_PACKETS: Final = 3
+"""Packets towards the client of a request besides the response: SYN-ACK, acknowledgments of the request
+and of the FIN. They matter where a link has a limit."""
 JITTER: Final = {"kind": "uniform", "by": "0.15ms"}
 """Variation of the delay of acknowledgments: half of the round trips are shorter than that of the
 handshake.
@@ -39,7 +42,7 @@ def predict(cell: LabCell, *, rate: float, seed: int) -> LabPrediction:
     """Simulate the responses of a cell with Linux's sender.
 
     Requests begin at ``rate`` per second, each on a new connection whose handshake has measured the
-    round-trip time.
+    round-trip time. The small packets of the connections share the link at random times.
     """
     path = cell.path
     scenario = Scenario.from_dict(
@@ -69,7 +72,8 @@ def predict(cell: LabCell, *, rate: float, seed: int) -> LabPrediction:
                     "sizes": {"classes": [cell.size + HEADER]},
                     "sender": "linux" if cell.policy is None else cell.policy.sender,
                 },
-                *downloads(path.downloads),
+                *_small_packets(cell, rate),
+                *_downloads(path.downloads),
             ],
         }
     )
@@ -81,7 +85,21 @@ def predict(cell: LabCell, *, rate: float, seed: int) -> LabPrediction:
     return LabPrediction(times=times, unfinished=len(flows) - len(done))
 
 
-def downloads(number: int) -> list[dict[str, object]]:
+def _small_packets(cell: LabCell, rate: float) -> list[dict[str, object]]:
+    """Return the workload of packets with one byte, on a link with a limit."""
+    small = {
+        "name": "small packets",
+        "kind": "poisson",
+        "from": "server",
+        "to": "client",
+        "rate": SMALL_PACKETS * rate,
+        "sizes": {"classes": [1]},
+        "sender": "linux",
+    }
+    return [] if cell.path.rate is None and cell.path.police is None else [small]
+
+
+def _downloads(number: int) -> list[dict[str, object]]:
     """Return the workload of long downloads beside the responses."""
     beside = {
         "name": "downloads",

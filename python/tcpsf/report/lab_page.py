@@ -122,7 +122,8 @@ NOTES = (
     (
         "Predictions are those of the simulated sender `linux` with the same remedy, plus half a "
         "round-trip time for the request. They have no time of the programs, but acknowledgments vary "
-        "by 0.15 ms."
+        "by 0.15 ms. On a link with a limit they have the small packets of connections, at random times. "
+        "Requests never end, so a prediction for an overloaded link exceeds a short measurement."
     ),
     "Packets are those towards the client per request, with the handshake and acknowledgments.",
     (
