@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -208,14 +209,28 @@ REASONS: Final = {
         "retransmission ([senders](senders.md#a-copy-of-the-tail-dup-tail)). The simulated sender "
         "knows its copies."
     ),
+    "overload": (
+        "The remedy adds so much that the packets exceed the rate of the link or of the policer. The "
+        "queue then grows with time. A measurement ends, and the simulated requests continue until all "
+        "responses have ended."
+    ),
 }
-"""Known reasons of a disagreement, by the name of the remedy or of the size."""
+"""Known reasons of a disagreement, by the name of the remedy or of the circumstance."""
 
 
 def known_reason(cell: Mapping[str, Any]) -> str | None:
     """Return the name of the reason for a disagreement, if it is known."""
     name = str(cell["remedy"]).partition("(")[0]
-    return name if name in REASONS else None
+    if name in REASONS:
+        return name
+    return "overload" if _is_overloaded(cell) else None
+
+
+def _is_overloaded(cell: Mapping[str, Any]) -> bool:
+    """Return whether first transmissions alone exceed the rate of the link or of the policer."""
+    limit = cell["rate"] or cell.get("police")
+    megabits = re.match(r"([\d.]+)Mb/s", limit) if limit else None
+    return megabits is not None and cell["first_bits_per_s"] > 1e6 * float(megabits[1])
 
 
 def _simulator(cells: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -209,6 +209,7 @@ def cells(case: Case, options: argparse.Namespace) -> Iterator[Mapping[str, Any]
         elif options.predict:
             found = predicted_again(found, simulated())
             add(options.results, key, found)
+        found = {**found, "requests_per_s": rate}
         if not _cure_map_page.agrees(found) and "predicted_interval_s" not in found:
             found = with_interval(found, simulated())
             add(options.results, key, found)
@@ -245,6 +246,24 @@ def add(file: Path, key: str, data: Mapping[str, Any]) -> None:
         out.write(json.dumps({**data, "key": key}) + "\n")
 
 
+def with_first_transmissions(
+    found: Mapping[str, Sequence[Mapping[str, Any]]],
+) -> dict[str, list[Mapping[str, Any]]]:
+    """Add the rate of the first transmissions of all packets, where the size was measured without losses."""
+    lossless = {
+        (cell["bytes"], cell["remedy"]): cell["bytes_per_request"] for cell in found["No losses"]
+    }
+
+    def first(cell: Mapping[str, Any]) -> float:
+        size = lossless.get((cell["bytes"], cell["remedy"]), 0.0)
+        return float(8.0 * size * cell["requests_per_s"])
+
+    return {
+        title: [{**cell, "first_bits_per_s": first(cell)} for cell in some]
+        for title, some in found.items()
+    }
+
+
 def judge(verdicts: Verdicts, found: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
     """Report what must hold."""
     every = [cell for some in found.values() for cell in some]
@@ -255,7 +274,7 @@ def judge(verdicts: Verdicts, found: Mapping[str, Sequence[Mapping[str, Any]]]) 
         agreed = sum(map(_cure_map_page.agrees, some))
         text = f"the simulator agrees on the 99th percentile in {agreed} of {len(some)} cells"
         if is_known:
-            print(f"         {text} of `fs` and `dup-tail`")
+            print(f"         {text} of `fs` and `dup-tail`, and of overloaded links")
         else:
             verdicts.report(f"{text} without these", holds=agreed >= SHARE * len(some))
     for title, wanted in (
@@ -287,7 +306,7 @@ def work(verdicts: Verdicts) -> None:
         message = "it needs root"
         raise CannotRunError(message)
     enter()
-    found = {case.title: list(cells(case, options)) for case in CASES}
+    found = with_first_transmissions({case.title: list(cells(case, options)) for case in CASES})
     situations = [
         _cure_map_page.Situation(title=case.title, text=case.text, cells=found[case.title])
         for case in CASES
