@@ -59,11 +59,7 @@ def lab(
             require_no_privileges(each)
     wanted = [None, *remedies]
     models = [read_loss(each) for each in losses or ("2%",)]
-    if downloads and link_rate is None and link_police is None:
-        raise TcpsfError(
-            "cannot run downloads over a link without a rate: they would use the whole machine",
-            hint="limit the link, e.g. `--down-rate 10mbit --down-queue 60kB`",
-        )
+    _require_limit(downloads, link_rate, link_police)
     link = partial(
         LabPath, rate=link_rate, queue=link_queue, police=link_police, downloads=downloads
     )
@@ -122,6 +118,15 @@ def read_loss(text: str) -> LabLoss:
             "`byte:0.00002`",
         )
     return LabLoss(kind, probability, length)
+
+
+def _require_limit(downloads: int, rate: str | None, police: str | None) -> None:
+    """Raise `TcpsfError` for downloads over a link without a limit."""
+    if downloads and rate is None and police is None:
+        raise TcpsfError(
+            "cannot run downloads over a link without a rate: they would use the whole machine",
+            hint="limit the link, e.g. `--down-rate 10mbit --down-queue 60kB`",
+        )
 
 
 def _checked(path: str) -> str:

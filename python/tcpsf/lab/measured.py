@@ -15,7 +15,7 @@ from tcpsf.errors import TcpsfError
 from tcpsf.lab.grid import LabCell
 
 DOWNLOADS_PORTS: Final = (81, 82)
-"""Ports of the server of downloads beside the requests: the first that is not the port of the requests."""
+"""Ports of the server of downloads: the first that is not the port of the requests."""
 START_S = 60.0
 """Time for the start and the end of the programs of a cell."""
 
