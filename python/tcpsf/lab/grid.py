@@ -78,10 +78,15 @@ class LabPath:
             rate, burst = self.police.split(",")
             found |= {"police": {"rate": rate.strip(), "burst": burst.strip()}}
         if self.queue is not None:
-            packets = re.fullmatch(r"(\d+)\s*packets?", self.queue)
-            limit = {"packets": int(packets[1])} if packets else {"bytes": self.queue}
+            limit = {"packets": self.packets} if self.packets else {"bytes": self.queue}
             found |= {"buffer": limit}
         return found
+
+    @property
+    def packets(self) -> int | None:
+        """Number of packets of a queue that counts packets."""
+        found = re.fullmatch(r"(\d+)\s*packets?", self.queue or "")
+        return int(found[1]) if found else None
 
     def __str__(self) -> str:
         """Everything but the loss and the round-trip time; empty for a link without limits."""

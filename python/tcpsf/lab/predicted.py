@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from tcpsf import _core
 from tcpsf.distribution import Distribution
-from tcpsf.lab.grid import LabCell
+from tcpsf.lab.grid import LabCell, LabPath
 from tcpsf.runs import run
 from tcpsf.scenario import Scenario
 
@@ -15,8 +16,12 @@ RESPONSES: Final = 20_000
 HEADER: Final = 60
 """Bytes of the header of a response, about."""
 SMALL_PACKETS: Final = 3
-"""Packets towards the client of a request besides the response: SYN-ACK, acknowledgments of the request
-and of the FIN. They matter where a link has a limit."""
+"""Packets towards the client of a request besides the response: SYN-ACK, acknowledgments of the
+request and of the FIN. They matter where a link has a limit."""
+MEAN_WINDOW: Final = 0.85
+"""Mean window of CUBIC as a share of its maximum, which it decreases to 0.7 (RFC 9438 §4.6)."""
+PACKET: Final = 1500
+"""Bytes of a packet in a queue that counts packets."""
 JITTER: Final = {"kind": "uniform", "by": "0.15ms"}
 """Variation of the delay of acknowledgments: half of the round trips are shorter than that of the
 handshake.
@@ -38,18 +43,19 @@ class LabPrediction:
     """Responses that had not ended at the end of the simulation."""
 
 
-def predict(cell: LabCell, *, rate: float, seed: int) -> LabPrediction:
+def predict(cell: LabCell, *, rate: float, seed: int, responses: int = RESPONSES) -> LabPrediction:
     """Simulate the responses of a cell with Linux's sender.
 
     Requests begin at ``rate`` per second, each on a new connection whose handshake has measured the
-    round-trip time. The small packets of the connections share the link at random times.
+    round-trip time. The small packets of the connections share the link at random times. The run ends
+    after about ``responses`` requests.
     """
     path = cell.path
     scenario = Scenario.from_dict(
         {
             "name": "lab",
-            "duration": f"{RESPONSES / rate:.3f}s",
-            "tcp": {"profile": "linux-6.18", "rtt_initial": _nanoseconds(path.rtt_s)},
+            "duration": f"{responses / rate:.3f}s",
+            "tcp": {"profile": "linux-6.18", "rtt_initial": _nanoseconds(_handshake_s(path))},
             "link": [
                 {"name": "down", "from": "server", "to": "client"} | path.link(),
                 {
@@ -83,6 +89,15 @@ def predict(cell: LabCell, *, rate: float, seed: int) -> LabPrediction:
     request_s = path.rtt_s / 2
     times = Distribution(round((each + request_s) * 1e9) for each in done)
     return LabPrediction(times=times, unfinished=len(flows) - len(done))
+
+
+def _handshake_s(path: LabPath) -> float:
+    """Return the round-trip time of a handshake, which passes the queue that downloads keep."""
+    if not path.downloads or path.rate is None or path.queue is None:
+        return path.rtt_s
+    size = path.packets * PACKET if path.packets else _core.bytes(path.queue)
+    longest_s = path.rtt_s + 8 * size / _core.bits_per_second(path.rate)
+    return max(path.rtt_s, MEAN_WINDOW * longest_s)
 
 
 def _small_packets(cell: LabCell, rate: float) -> list[dict[str, object]]:
