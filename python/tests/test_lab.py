@@ -95,6 +95,23 @@ def test_downloads_delay_the_responses() -> None:
     assert found.unfinished <= 10
 
 
+def test_the_handshake_measures_the_queue_of_downloads() -> None:
+    """A Linux server had a 95th percentile of 711 ms (`verification/cure_map.py`).
+
+    With the round-trip time of the empty path, timeouts would begin 35 ms earlier, and end at 450 ms.
+    """
+    path = LabPath(loss=read_loss("none"), rtt_s=0.04, rate="10mbit", queue="60kB", downloads=2)
+    found = predict(LabCell(path=path, size=14_000), rate=8.7, seed=1, responses=5000)
+    assert found.times.quantile(0.95) == pytest.approx(0.711, rel=0.1)
+
+
+def test_small_packets_take_places_of_a_queue() -> None:
+    """A Linux server had a 99th percentile of 567 ms (`verification/cure_map.py`)."""
+    path = LabPath(loss=read_loss("none"), rtt_s=0.04, rate="2mbit", queue="10packets")
+    found = predict(LabCell(path=path, size=1200), rate=140.6, seed=1)
+    assert found.times.quantile(0.99) == pytest.approx(0.567, rel=0.1)
+
+
 def run_lab(*words: str) -> subprocess.CompletedProcess[str]:
     """Run `tcpsf lab` in a process of its own, which enters a network namespace."""
     command = [sys.executable, "-m", "tcpsf", "lab", *words]
@@ -113,8 +130,9 @@ def test_cells_of_the_kernel(tmp_path: Path) -> None:
     assert (plain["failed"], cut["failed"]) == (0, 0)
     assert plain["measured_s"]["median"]["value"] >= 0.01
     assert plain["predicted_s"]["median"] == pytest.approx(0.01, abs=0.001)
-    # The last byte of each response has a segment of its own.
-    assert cut["packets_per_request"] - plain["packets_per_request"] == pytest.approx(1, abs=0.2)
+    # The last byte of each response has a segment of its own. On a busy machine, some requests have an
+    # acknowledgment of their own.
+    assert cut["packets_per_request"] - plain["packets_per_request"] == pytest.approx(1, abs=0.4)
     assert "tiny-tail" in page.read_text(encoding="utf-8")
 
 
@@ -161,7 +179,7 @@ def test_cells_without_privileges() -> None:
     assert answer.returncode == 0, answer.stderr
     plain, cut = map(json.loads, answer.stdout.splitlines())
     assert cut["remedy"] == "tail(n=4)"
-    assert cut["packets_per_request"] - plain["packets_per_request"] == pytest.approx(3, abs=0.3)
+    assert cut["packets_per_request"] - plain["packets_per_request"] == pytest.approx(3, abs=0.4)
     refused = run_lab("--preload", "--policy", "dup-tail")
     assert refused.returncode == 2
     assert "`dup-tail` needs privileges" in refused.stderr
