@@ -220,10 +220,10 @@ REASONS: Final = {
 
 def known_reason(cell: Mapping[str, Any]) -> str | None:
     """Return the name of the reason for a disagreement, if it is known."""
+    if _is_overloaded(cell):
+        return "overload"
     name = str(cell["remedy"]).partition("(")[0]
-    if name in REASONS:
-        return name
-    return "overload" if _is_overloaded(cell) else None
+    return name if name in REASONS else None
 
 
 def _is_overloaded(cell: Mapping[str, Any]) -> bool:
