@@ -7,6 +7,7 @@ descriptors 3 (to the browser) and 4 (from it).
 from __future__ import annotations
 
 import base64
+import contextlib
 import itertools
 import json
 import os
@@ -20,6 +21,10 @@ from typing import Any, Self
 
 PATIENCE_S = 60.0
 """Maximum time to wait for an answer or a condition; a busy machine needs seconds."""
+
+
+class Navigated(AssertionError):
+    """The page was replaced by another while it was asked."""
 
 
 class Browser:
@@ -115,10 +120,13 @@ class Browser:
         # While a page begins to load it has no elements.
         tried = f"(() => {{ try {{ return {expression}; }} catch {{ return false; }} }})()"
         end = time.monotonic() + PATIENCE_S
-        while not (found := self.value(tried)):
+        while True:
+            # A link that was clicked may replace the page before it has answered.
+            with contextlib.suppress(Navigated):
+                if found := self.value(tried):
+                    return found
             assert time.monotonic() < end, f"`{expression}` does not become true: {self.console}"
             time.sleep(0.05)
-        return found
 
     def place(self, expression: str) -> tuple[float, float]:
         """Return the middle of an element in the window, which is scrolled to it."""
@@ -192,7 +200,10 @@ class Browser:
         while time.monotonic() < end:
             for answer in self._read(0.2):
                 if answer.get("id") == number:
-                    assert "error" not in answer, f"{method}: {answer['error']}"
+                    refused = answer.get("error")
+                    if refused is not None and "navigated" in refused["message"]:
+                        raise Navigated(f"{method}: {refused}")
+                    assert refused is None, f"{method}: {refused}"
                     return answer["result"]
         raise AssertionError(f"{method}: no answer")
 
