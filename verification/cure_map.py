@@ -76,7 +76,7 @@ class Case:
     title: str
     text: str
     loss: LabLoss
-    rtts_s: Sequence[float] = (0.02, 0.1)
+    rtts_s: Sequence[float] = (0.02, 0.1, 0.2)
     sizes: Sequence[int] = (200, 1200, 14_000, 60_000)
     bits_per_s: float | None = None
     """Rate of the link, or of the policer."""

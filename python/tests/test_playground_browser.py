@@ -332,6 +332,14 @@ def test_a_report_opens_its_flow(browser: Browser, tmp_path: Path, small: Scenar
     assert browser.value("document.querySelector('[name=index]').value") == str(found["index"])
 
 
+def test_drawing_while_idle_changes_nothing_on_the_page(browser: Browser) -> None:
+    open_page(browser, "#size=20000")
+    before = flow(browser), browser.value("document.querySelector('#view-flow').innerHTML")
+    browser.wait("document.documentElement.dataset.warmMs")
+    assert (flow(browser), browser.value("document.querySelector('#view-flow').innerHTML")) == before
+    assert browser.console == []
+
+
 def test_a_flow_that_is_not_there_is_said_so(browser: Browser, small: Scenario) -> None:
     open_page(browser, f"#scenario={packed(small)}&flow=99999")
     text = browser.value("document.querySelector('.outcome').textContent")

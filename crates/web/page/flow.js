@@ -2,6 +2,10 @@
 
 const SIDES = ["a", "b"];
 const VIEWS = { a: 0, b: 1 };
+/** View of the module for flows that are not drawn. */
+const SPARE_VIEW = 2;
+/** Number of drops after which the browser has compiled most of what a redraw calls. */
+const WARM_DROPS = 20;
 /** Largest distance of the pointer from the packet that it chooses. */
 const MOST_PIXELS = 9;
 /** Answers of the module by side; the number of the packet that the keyboard reaches. */
@@ -67,7 +71,7 @@ function measureWidth() {
   drawingWidth = Math.max(300, Math.floor(sideElement("a").clientWidth));
 }
 
-/** Parts of a side, which are replaced when their content changes. */
+/** Element of a side, with its parts. */
 function partsOf(side) {
   const element = sideElement(side);
   if (!element.firstChild) {
@@ -78,12 +82,7 @@ function partsOf(side) {
     $("details", element).addEventListener("toggle", () => fillList(element, flows[side]));
     ladders[side] = new Ladder($(".drawing", element));
   }
-  return (selector, content) => put($(selector, element), content);
-}
-
-/** Replaces the content of an element, unless it has this content. */
-function put(part, content) {
-  if (part.shown !== content) part.innerHTML = part.shown = content;
+  return element;
 }
 
 function draw() {
@@ -101,13 +100,13 @@ function draw() {
       const found = edits.delays.find((each) => each.link === packet.link && each.position === packet.position);
       return found ? [[packet.number, found.by_ns]] : [];
     }));
-    const putPart = partsOf(side);
-    putPart("h2", escaped(nameOf(side)));
-    putPart("code", escaped(flow.sender));
-    putPart(".outcome", outcomeOf(flow));
+    const element = partsOf(side);
+    fill($("h2", element), nameOf(side));
+    fill($("code", element), flow.sender);
+    fill($(".outcome", element), ...outcomeOf(flow));
     ladders[side].show(flow, axis, drawingWidth, { delayed, chosen: chosen[side], name: nameOf(side) });
-    putPart("summary", `${counted(flow.packets.length, "packet")} as a list`);
-    fillList(sideElement(side), flow);
+    fill($("summary", element), `${counted(flow.packets.length, "packet")} as a list`);
+    fillList(element, flow);
   }
   // The element with the focus may have become that of another packet.
   if (again && document.activeElement?.dataset?.number !== again[1]) $(`.side[data-side="${again[0]}"] .packet[data-number="${again[1]}"]`)?.focus({ preventScroll: true });
@@ -120,26 +119,31 @@ function draw() {
 /** Text of the packets, if the list is open. */
 function fillList(element, flow) {
   if (!$("details", element).open) return;
-  $("ol", element).innerHTML = flow.packets.slice(0, MOST_PACKETS).map((packet) => `<li value="${packet.number}">${escaped(sentenceOf(packet))}</li>`).join("");
+  fill($("ol", element), ...flow.packets.slice(0, MOST_PACKETS).map((packet) => ["li", { value: packet.number }, sentenceOf(packet)]));
 }
 
-/** Completion, and what repaired each loss, in words. */
+/** Shapes with the completion, and what repaired each loss, in words. */
 function outcomeOf(flow) {
+  const strong = (text) => ["strong", {}, text];
   if (!flow.packets.length)
-    return `<p>${flow.is_cut ? "The flow does not start in the part of the run that the page simulates; choose an earlier one." : "The run has no such flow."}</p>`;
-  const done = flow.sender_s === null ? "The flow is not complete." : `Complete after <strong>${seconds(flow.sender_s)}</strong>, with ${counted(flow.segments, "data segment")}.`;
-  const cut = flow.packets.length > MOST_PACKETS || flow.is_cut ? ` <span class="soft">The diagram has the first ${MOST_PACKETS} packets.</span>` : "";
+    return [["p", {}, flow.is_cut ? "The flow does not start in the part of the run that the page simulates; choose an earlier one." : "The run has no such flow."]];
+  const done = flow.sender_s === null
+    ? ["The flow is not complete."]
+    : ["Complete after ", strong(seconds(flow.sender_s)), `, with ${counted(flow.segments, "data segment")}.`];
+  if (flow.packets.length > MOST_PACKETS || flow.is_cut) done.push(" ", ["span", { class: "soft" }, `The diagram has the first ${MOST_PACKETS} packets.`]);
   const repairs = flow.repairs.map((repair) => {
     const lost = flow.packets.find((packet) => packet.number === repair.lost);
     const name = !lost ? "A segment" : lost.control === "SYN" ? "The SYN" : lost.payload_bytes ? `Bytes ${labelOf(lost)}` : `The ${labelOf(lost)}`;
     const was = lost && lost.fate === "arrived" ? "arrived, but was sent again" : FATES[lost?.fate] ?? "is lost";
-    const cause = words.causes[repair.cause];
     const more = repair.retransmissions.length > 1 ? ` ${counted(repair.retransmissions.length, "segment")} are sent again.` : "";
-    return `<li>${name}, sent at ${seconds(repair.lost_s)}, ${was}. Repaired by <strong>${escaped(cause)}</strong> at ${seconds(repair.repaired_s)}, ${seconds(repair.delay_s)} after it was sent.${more}${repair.is_spurious ? " The repair was not necessary." : ""}</li>`;
+    return ["li", {}, `${name}, sent at ${seconds(repair.lost_s)}, ${was}. Repaired by `, strong(words.causes[repair.cause]),
+      ` at ${seconds(repair.repaired_s)}, ${seconds(repair.delay_s)} after it was sent.${more}${repair.is_spurious ? " The repair was not necessary." : ""}`];
   });
+  const found = [["p", {}, ...done]];
   const dropped = flow.packets.filter((packet) => packet.fate.startsWith("dropped")).length;
-  const rest = dropped && !repairs.length ? `<p>${counted(dropped, "packet is", "packets are")} dropped, and nothing needs a repair.</p>` : "";
-  return `<p>${done}${cut}</p>${repairs.length ? `<ul>${repairs.join("")}</ul>` : rest}`;
+  if (repairs.length) found.push(["ul", {}, ...repairs]);
+  else if (dropped) found.push(["p", {}, `${counted(dropped, "packet is", "packets are")} dropped, and nothing needs a repair.`]);
+  return found;
 }
 
 function comparison() {
@@ -160,7 +164,7 @@ function showState(at) {
     const open = isEmbedded || matchMedia("(max-width: 30rem), (max-height: 30rem)").matches ? "" : " open";
     panel.innerHTML = `<details${open}><summary></summary><div class="states"><section></section><section></section></div></details>`;
   }
-  put($("summary", panel), `State at ${seconds(at, 4)}`);
+  fill($("summary", panel), `State at ${seconds(at, 4)}`);
   const sections = panel.querySelectorAll("section");
   sections[1].hidden = sides.length < 2;
   for (const [index, side] of sides.entries()) {
@@ -168,9 +172,9 @@ function showState(at) {
     try {
       state = stateOf(nameOf(side), client.ask({ do: "moment", view: VIEWS[side], at_s: at }), at, given ? 0 : settings.mss);
     } catch (found) {
-      state = `<p>${escaped(found.message)}</p>`;
+      state = [["p", {}, found.message]];
     }
-    put(sections[index], state);
+    fill(sections[index], ...state);
     ladders[side].mark(axis.y(at));
   }
 }
@@ -214,7 +218,7 @@ function dropOnBoth(which) {
   for (const side of shownSides()) {
     setEdits(side, { drops: [], delays: [] });
     if (which === "none") continue;
-    const { packets } = simulated(side, {}, 2);
+    const { packets } = simulated(side, {}, SPARE_VIEW);
     const data = packets.filter((packet) => packet.is_forward && packet.payload_bytes);
     const packet = {
       syn: packets.find((each) => each.control === "SYN"), first: data[0], middle: data[data.length >> 1], last: data.at(-1),
@@ -237,6 +241,30 @@ function saveFlow(side, kind) {
   if (kind === "toml") save(`playground-${side}.toml`, client.ask({ do: "toml", scenario: flows[side].scenario }).text, "text/plain");
   else save(`playground-${side}.pcapng`, client.capture(VIEWS[side]), "application/octet-stream");
 }
+
+/**
+ * Draws drops outside the document while the browser is idle. It compiles functions when they are called
+ * often, so without this the first redraws after a click would take several times as long.
+ */
+function warmUp() {
+  if (!flows.a || !flows.b) return;
+  const [ladder, ...parts] = [new Ladder(document.createElement("div")), document.createElement("div"), document.createElement("div")];
+  const packets = flows.a.packets.filter((packet) => packet.payload_bytes).slice(0, WARM_DROPS);
+  const marks = { delayed: new Map(), chosen: 0, name: "" };
+  const next = () => {
+    const packet = packets.shift();
+    if (!packet) return (document.documentElement.dataset.warmMs = performance.now().toFixed(0));
+    const flow = simulated("a", { drops: [{ link: packet.link, position: packet.position }], delays: [] }, SPARE_VIEW);
+    const scale = axisOf([flow, flows.b], axis.scale);
+    ladder.show(flow, scale, drawingWidth, marks);
+    fill(parts[0], ...outcomeOf(flow));
+    fill(parts[1], ...stateOf("", client.ask({ do: "moment", view: SPARE_VIEW, at_s: scale.last }), scale.last, settings.mss));
+    whenIdle(next);
+  };
+  whenIdle(next);
+}
+
+const whenIdle = (work) => (window.requestIdleCallback ?? setTimeout)(work);
 
 /** Pointer and keyboard in the diagrams. */
 function listenToLadders() {

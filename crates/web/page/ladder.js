@@ -127,115 +127,56 @@ function frameOf(flow, axis, width) {
   return pieces;
 }
 
-/** Arrow and label of each packet. Heights within the content count from the packet's transmission. */
-function arrowsOf(flow, axis, width, { delayed, chosen }) {
+/** Arrow and label of a packet. Heights within the content count from the packet's transmission. */
+function arrowOf(packet, width, { top, height, labelTop, cause, by, isChosen }) {
   const [left, right] = endsOf(width);
+  const lost = packet.fate !== "arrived" && packet.fate !== "in-network";
+  const [from, to] = packet.is_forward ? [left, right] : [right, left];
+  const x = from + (to - from) * (packet.fate === "arrived" ? 1 : LOST_AT);
+  const [end, bottom] = [x.toFixed(1), height.toFixed(1)];
+  // A new `y` of a text would cost a layout of its letters; a new transform does not.
+  const transform = `translate(0 ${(labelTop - top).toFixed(1)})`;
+  const turn = Math.atan2(-height, from - x);
+  const head = lost
+    ? `M${end} ${bottom}m-5 -5l10 10m0 -10l-10 10`
+    : [-0.43, 0.43].map((angle) => `M${end} ${bottom}l${(8 * Math.cos(turn + angle)).toFixed(1)} ${(8 * Math.sin(turn + angle)).toFixed(1)}`).join("");
+  const reason = cause ? words.causes[cause] : "";
+  const aside = by ? ` +${(by / 1e6).toFixed(by < 1e7 ? 1 : 0)} ms` : "";
+  const label = labelOf(packet);
+  const texts = packet.is_forward
+    ? [["text", { x: left - 7, transform, "text-anchor": "end" }, label + aside], ...(cause ? [["text", { class: "again-text over", x: left + 7, y: -3 }, reason]] : [])]
+    : [["text", { x: right + 7, transform }, label + aside, ...(cause ? [["tspan", { class: "again-text" }, ` ${reason}`]] : [])]];
+  const arrow = [["line", { class: "way", x1: from, x2: end, y2: bottom }], ["path", { class: "head", d: head }]];
+  return {
+    key: `${packet.is_forward} ${label} ${packet.is_again}`,
+    from, x, top, height,
+    shape: ["g", {
+      "data-number": packet.number,
+      tabindex: isChosen ? 0 : -1,
+      role: "button",
+      class: `packet ${lost ? "lost" : !packet.is_forward ? "ack" : packet.is_again ? "again" : "data"}`,
+      transform: `translate(0 ${top.toFixed(1)})`,
+      "aria-pressed": String(lost),
+      "aria-label": `${sentenceOf(packet)}${by ? `, delayed by ${(by / 1e6).toFixed(1)} ms` : ""}`,
+    }, ...arrow, ...texts],
+  };
+}
+
+/** Piece of each packet. That of an earlier drawing remains if nothing about it has changed. */
+function arrowsOf(flow, axis, width, { delayed, chosen }, drawn) {
   const lowest = { true: -Infinity, false: -Infinity };
   const causes = new Map(flow.repairs.flatMap((repair) => repair.retransmissions.map((each) => [each.packet, each.cause])));
   return flow.packets.slice(0, MOST_PACKETS).map((packet) => {
-    const lost = packet.fate !== "arrived" && packet.fate !== "in-network";
-    const [from, to] = packet.is_forward ? [left, right] : [right, left];
     const top = axis.y(packet.sent_s);
     const height = packet.fate === "arrived" ? axis.y(packet.ended_s) - top : LOST_AT * axis.flight * axis.scale;
-    const x = from + (to - from) * (packet.fate === "arrived" ? 1 : LOST_AT);
-    const [end, bottom] = [x.toFixed(1), height.toFixed(1)];
     const labelTop = lowest[packet.is_forward] = Math.max(top + 4, lowest[packet.is_forward] + LINE_PIXELS);
-    const y = (labelTop - top).toFixed(1);
-    const turn = Math.atan2(-height, from - x);
-    const head = lost
-      ? `M${end} ${bottom}m-5 -5l10 10m0 -10l-10 10`
-      : [-0.43, 0.43].map((angle) => `M${end} ${bottom}l${(8 * Math.cos(turn + angle)).toFixed(1)} ${(8 * Math.sin(turn + angle)).toFixed(1)}`).join("");
-    const cause = causes.get(packet.number);
-    const reason = cause ? words.causes[cause] : "";
-    const by = delayed.get(packet.number);
-    const aside = by ? ` +${(by / 1e6).toFixed(by < 1e7 ? 1 : 0)} ms` : "";
-    const label = labelOf(packet);
-    const texts = packet.is_forward
-      ? [["text", { x: left - 7, y, "text-anchor": "end" }, label + aside], ...(cause ? [["text", { class: "again-text over", x: left + 7, y: -3 }, reason]] : [])]
-      : [["text", { x: right + 7, y }, label + aside, ...(cause ? [["tspan", { class: "again-text" }, ` ${reason}`]] : [])]];
-    const arrow = [["line", { class: "way", x1: from, x2: end, y2: bottom }], ["path", { class: "head", d: head }]];
-    return {
-      key: `${packet.is_forward} ${label} ${packet.is_again}`,
-      from, x, top, height,
-      shape: ["g", {
-        "data-number": packet.number,
-        tabindex: packet.number === chosen ? 0 : -1,
-        role: "button",
-        class: `packet ${lost ? "lost" : !packet.is_forward ? "ack" : packet.is_again ? "again" : "data"}`,
-        transform: `translate(0 ${top.toFixed(1)})`,
-        "aria-pressed": String(lost),
-        "aria-label": `${sentenceOf(packet)}${by ? `, delayed by ${(by / 1e6).toFixed(1)} ms` : ""}`,
-      }, ...arrow, ...texts],
-    };
+    const place = { top, height, labelTop, cause: causes.get(packet.number), by: delayed.get(packet.number), isChosen: packet.number === chosen };
+    const known = drawn.get(packet);
+    if (known?.width === width && Object.keys(place).every((name) => place[name] === known.place[name])) return known.piece;
+    const piece = arrowOf(packet, width, place);
+    drawn.set(packet, { width, place, piece });
+    return piece;
   });
-}
-
-/** Whether a shape (below) has the tag of an earlier one, and children of the same kinds. */
-const isAlike = (shape, earlier) =>
-  earlier !== undefined && shape[0] === earlier[0] && shape.length === earlier.length && shape.every((child, index) => typeof child === typeof earlier[index]);
-
-/**
- * Element of a shape, which is an array: tag, attributes, and children, each a shape or a text. The element of
- * an earlier shape is changed if both are alike, because a new one costs more time.
- */
-function shaped(shape, element, earlier) {
-  const [tag, attributes, ...children] = shape;
-  if (!isAlike(shape, earlier)) {
-    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    changed(made, attributes);
-    made.append(...children.map((child) => (typeof child === "string" ? child : shaped(child))));
-    return made;
-  }
-  changed(element, attributes, earlier[1]);
-  for (const [index, child] of children.entries()) {
-    const [node, before] = [element.childNodes[index], earlier[index + 2]];
-    if (typeof child !== "string") {
-      const found = shaped(child, node, before);
-      if (found !== node) node.replaceWith(found);
-    } else if (child !== before) node.data = child;
-  }
-  return element;
-}
-
-/** Removes from pieces the first whose shape has children of the same tags. */
-function takenAlike(pieces, shape) {
-  const isSame = ({ shape: earlier }) => isAlike(shape, earlier) && shape.slice(2).every((child, index) => child[0] === earlier[index + 2][0]);
-  const found = pieces.findIndex(isSame);
-  return found < 0 ? undefined : pieces.splice(found, 1)[0];
-}
-
-/** Pieces of a drawing. The element of a piece remains in the document while there is a piece with its key. */
-class Pieces {
-  constructor(parent) {
-    this.parent = parent;
-    this.shown = new Map();
-  }
-
-  /** Shows pieces in their order. Pieces have a key and a shape. */
-  show(pieces) {
-    const found = new Map();
-    for (const piece of pieces) {
-      let [key, again] = [piece.key, 0];
-      while (found.has(key)) key = `${piece.key} ${(again += 1)}`;
-      found.set(key, piece);
-    }
-    const spare = [...this.shown].filter(([key]) => !found.has(key)).map(([, piece]) => piece);
-    const places = new Map([...this.parent.children].map((element, place) => [element, place]));
-    let [place, after] = [-1, null];
-    for (const [key, piece] of found) {
-      const kept = this.shown.get(key);
-      const before = kept ?? takenAlike(spare, piece.shape);
-      const element = (piece.element = shaped(piece.shape, before?.element, before?.shape));
-      if (before && element !== before.element) before.element.remove();
-      // To move an element costs as much as a new one. Those that already follow the last kept one stay.
-      if (kept && places.get(element) > place) place = places.get(element);
-      else if (after) after.after(element);
-      else this.parent.prepend(element);
-      after = element;
-    }
-    for (const { element } of spare) element.remove();
-    this.shown = found;
-  }
 }
 
 /** The height of the SVG element is a multiple of this. */
@@ -249,6 +190,8 @@ class Ladder {
     this.svg = place.firstChild;
     this.frame = new Pieces(this.svg.children[0]);
     this.packets = new Pieces(this.svg.children[1]);
+    /** Pieces by packet. */
+    this.drawn = new WeakMap();
     this.line = this.svg.children[2];
   }
 
@@ -260,7 +203,7 @@ class Ladder {
     this.attributes = changed(this.svg, attributes, this.attributes);
     this.line.setAttribute("x2", width);
     this.frame.show(frameOf(flow, axis, width));
-    this.packets.show(arrowsOf(flow, axis, width, marks));
+    this.packets.show(arrowsOf(flow, axis, width, marks, this.drawn));
   }
 
   /** Element of the arrow within a distance of a place of the drawing, if there is one. */
@@ -279,11 +222,4 @@ class Ladder {
   mark(y) {
     this.line.setAttribute("transform", `translate(0 ${(y + 9).toFixed(1)})`);
   }
-}
-
-/** Sets the attributes of an element that differ from earlier ones, and removes the others. */
-function changed(element, attributes, earlier = {}) {
-  for (const name in attributes) if (earlier[name] !== attributes[name]) element.setAttribute(name, attributes[name]);
-  for (const name in earlier) if (!(name in attributes)) element.removeAttribute(name);
-  return attributes;
 }

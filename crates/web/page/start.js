@@ -93,6 +93,7 @@ async function start() {
   if (!given && !location.hash) dropOnBoth("last");
   show(settings.view);
   document.documentElement.dataset.readyMs = performance.now().toFixed(0);
+  if (!given && settings.view === "flow") warmUp();
 }
 
 start().catch((found) => {

@@ -1,19 +1,20 @@
 // The state of both senders at the time under the pointer.
 
-/** Boxes of the retransmission queue with the marks of the scoreboard. */
+/** Shape of the retransmission queue: boxes with the marks of the scoreboard. */
 function queueOf(queue) {
-  if (!queue.length) return '<p class="soft">The retransmission queue is empty.</p>';
+  if (!queue.length) return ["p", { class: "soft" }, "The retransmission queue is empty."];
   const box = (segment) => {
     const marks = [segment.reported && "reported by SACK", segment.lost && "counts as lost", segment.resent && "sent again"].filter(Boolean);
     const kind = segment.reported ? "reported" : segment.lost && !segment.resent ? "lost" : segment.resent ? "resent" : "sent";
     const text = `${segment.seq}–${segment.seq + segment.length - 1}${marks.length ? `: ${marks.join(", ")}` : ""}`;
-    return `<li class="${kind}" title="${text}"><span>${text}</span></li>`;
+    return ["li", { class: kind, title: text }, ["span", {}, text]];
   };
-  return `<ol class="scoreboard" aria-label="Retransmission queue">${queue.map(box).join("")}</ol>`;
+  return ["ol", { class: "scoreboard", "aria-label": "Retransmission queue" }, ...queue.map(box)];
 }
 
 const bytes = (value, mss) => `${counted(value, "byte")}${mss ? ` (${(value / mss).toFixed(1)} MSS)` : ""}`;
 
+/** Shapes of the state of a sender. */
 function stateOf(name, moment, at, mss) {
   const rows = [
     ["congestion window", bytes(moment.cwnd_bytes, mss)],
@@ -29,6 +30,5 @@ function stateOf(name, moment, at, mss) {
   }
   if (moment.rack && moment.rack.rtt_s > 0)
     rows.push(["RACK", `RTT ${(1000 * moment.rack.rtt_s).toFixed(1)} ms, reordering window ${(1000 * moment.rack.reordering_window_s).toFixed(1)} ms, newest delivered segment sent at ${seconds(moment.rack.xmit_s)}`]);
-  const cells = rows.map(([key, value]) => `<dt>${key}</dt><dd>${value}</dd>`).join("");
-  return `<h3>${escaped(name)}</h3><dl>${cells}</dl>${queueOf(moment.queue)}`;
+  return [["h3", {}, name], ["dl", {}, ...rows.flatMap(([key, value]) => [["dt", {}, key], ["dd", {}, value]])], queueOf(moment.queue)];
 }
