@@ -35,6 +35,10 @@ of loss, the size of the reply and the round-trip time. The values are simulated
 replies with the same arrivals and the same random numbers. A part of the map is [measured with the
 kernel](measured-remedies.md).
 
+Each packet has a random additional delay: a Pareto (Lomax) distribution with shape 3 and a mean of 1 ms
+in each direction. The order is kept, so a late packet delays those behind it. The delay varies
+because a lower minimum of the timeout would have no cost otherwise.
+
 ![99th percentile of the completion time by flow size, for each remedy and law of loss](../img/remedies.svg)
 
 A change is in percent of the value without a remedy. **Bold** changes are significant: their p-values,
