@@ -1,8 +1,10 @@
 """Measure the playground in Chromium: size, first picture, redraw, 400 s of web traffic.
 
 The first picture is the time from the navigation to a page with a drawn flow. A redraw is the time of
-the script and the layout from a drop to the new drawing, in the median and at the 95th percentile of 60 drops.
-They begin when the page has compiled its functions, less than a second after the first picture. The web traffic is the scenario of the example `smart-framing-web`, simulated by the page's module.
+the script and the layout from a drop to the new drawing, in the median and at the 95th percentile of
+60 drops. They begin when the page has compiled its functions, less than a second after the first
+picture. The web traffic is the scenario of the example `smart-framing-web`, simulated by the page's
+module.
 """
 
 # ruff: noqa: T201 (this program prints measurements)

@@ -23,7 +23,7 @@ PATIENCE_S = 60.0
 """Maximum time to wait for an answer or a condition; a busy machine needs seconds."""
 
 
-class Navigated(AssertionError):
+class NavigatedError(AssertionError):
     """The page was replaced by another while it was asked."""
 
 
@@ -122,7 +122,7 @@ class Browser:
         end = time.monotonic() + PATIENCE_S
         while True:
             # A link that was clicked may replace the page before it has answered.
-            with contextlib.suppress(Navigated):
+            with contextlib.suppress(NavigatedError):
                 if found := self.value(tried):
                     return found
             assert time.monotonic() < end, f"`{expression}` does not become true: {self.console}"
@@ -202,7 +202,7 @@ class Browser:
                 if answer.get("id") == number:
                     refused = answer.get("error")
                     if refused is not None and "navigated" in refused["message"]:
-                        raise Navigated(f"{method}: {refused}")
+                        raise NavigatedError(f"{method}: {refused}")
                     assert refused is None, f"{method}: {refused}"
                     return answer["result"]
         raise AssertionError(f"{method}: no answer")

@@ -336,7 +336,10 @@ def test_drawing_while_idle_changes_nothing_on_the_page(browser: Browser) -> Non
     open_page(browser, "#size=20000")
     before = flow(browser), browser.value("document.querySelector('#view-flow').innerHTML")
     browser.wait("document.documentElement.dataset.warmMs")
-    assert (flow(browser), browser.value("document.querySelector('#view-flow').innerHTML")) == before
+    assert (
+        flow(browser),
+        browser.value("document.querySelector('#view-flow').innerHTML"),
+    ) == before
     assert browser.console == []
 
 
