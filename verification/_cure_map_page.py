@@ -17,7 +17,7 @@ CLOSE: Final = 0.10
 HEAD: Final = """\
 # Remedies for a Linux server, measured
 
-`verification/cure_map.py` writes this page. A server of the kernel's TCP answers requests over
+`verification/cure_map.py --all` writes this page. A server of the kernel's TCP answers requests over
 [`tcpsf link`](link.md), without a remedy and with [`tcpsf cure run`](../guides/cure.md). Each request
 has a connection of its own. Requests are sent at the same times, and the random numbers of the losses
 are the same. [Remedies for a Linux server](remedies.md) has more remedies and paths, simulated.
