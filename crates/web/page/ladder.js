@@ -133,9 +133,10 @@ function arrowOf(packet, width, { top, height, labelTop, cause, by, isChosen }) 
   const lost = packet.fate !== "arrived" && packet.fate !== "in-network";
   const [from, to] = packet.is_forward ? [left, right] : [right, left];
   const x = from + (to - from) * (packet.fate === "arrived" ? 1 : LOST_AT);
-  const [end, bottom] = [x.toFixed(1), height.toFixed(1)];
+  // Whole pixels: the attributes of arrows whose flights differ by microseconds are the same.
+  const [end, bottom] = [x.toFixed(0), height.toFixed(0)];
   // A new `y` of a text would cost a layout of its letters; a new transform does not.
-  const transform = `translate(0 ${(labelTop - top).toFixed(1)})`;
+  const transform = `translate(0 ${(labelTop - top).toFixed(0)})`;
   const turn = Math.atan2(-height, from - x);
   const head = lost
     ? `M${end} ${bottom}m-5 -5l10 10m0 -10l-10 10`
