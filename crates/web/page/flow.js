@@ -133,7 +133,7 @@ function outcomeOf(flow) {
   if (flow.packets.length > MOST_PACKETS || flow.is_cut) done.push(" ", ["span", { class: "soft" }, `The diagram has the first ${MOST_PACKETS} packets.`]);
   const repairs = flow.repairs.map((repair) => {
     const lost = flow.packets.find((packet) => packet.number === repair.lost);
-    const name = !lost ? "A segment" : lost.control === "SYN" ? "The SYN" : lost.payload_bytes ? `Bytes ${labelOf(lost)}` : `The ${labelOf(lost)}`;
+    const name = !lost ? "A segment" : lost.control === "SYN" ? "The SYN" : lost.payload_bytes ? `The segment ${labelOf(lost)}` : `The ${labelOf(lost)}`;
     const was = lost && lost.fate === "arrived" ? "arrived, but was sent again" : FATES[lost?.fate] ?? "is lost";
     const more = repair.retransmissions.length > 1 ? ` ${counted(repair.retransmissions.length, "segment")} are sent again.` : "";
     return ["li", {}, `${name}, sent at ${seconds(repair.lost_s)}, ${was}. Repaired by `, strong(words.causes[repair.cause]),
