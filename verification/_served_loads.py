@@ -84,11 +84,11 @@ def _redis_client(folder: Path) -> Fetch:
     return fetch, close
 
 
-def load(served: Served, seconds: int) -> tuple[float, int]:
+def load(served: Served, seconds: int, *, port: int = PORT) -> tuple[float, int]:
     """Request one file by many connections; return requests per second and the number of errors."""
     if served.scheme == "redis":
         return _redis_load(seconds)
-    address = f"{served.scheme}://127.0.0.1:{PORT}/{LOADED}"
+    address = f"{served.scheme}://127.0.0.1:{port}/{LOADED}"
     command = ["wrk", "-t1", f"-c{CLIENTS}", f"-d{seconds}s", address]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     (speed,) = re.findall(r"Requests/sec:\s*([\d.]+)", done.stdout)

@@ -15,7 +15,7 @@ from typing import Final
 PORT: Final = 8080
 
 NGINX: Final = """
-worker_processes 2;
+worker_processes {workers};
 worker_rlimit_nofile 20000;
 daemon off;
 pid {folder}/nginx.pid;
@@ -120,14 +120,15 @@ Server(("127.0.0.1", {port}), functools.partial(Handler, directory="{folder}/fil
 """
 
 
-def _written(folder: Path, name: str, text: str, **values: object) -> Path:
+def _written(folder: Path, name: str, text: str, *, port: int = PORT, **values: object) -> Path:
     file = folder / name
-    file.write_text(text.format(folder=folder, port=PORT, **values), encoding="utf-8")
+    file.write_text(text.format(folder=folder, port=port, **values), encoding="utf-8")
     return file
 
 
-def _nginx(folder: Path) -> list[str]:
-    settings = _written(folder, "nginx.conf", NGINX, tls="", keys="")
+def nginx(folder: Path, port: int = PORT, *, workers: int = 2) -> list[str]:
+    """Write the settings of nginx, and return its command."""
+    settings = _written(folder, "nginx.conf", NGINX, port=port, workers=workers, tls="", keys="")
     return ["nginx", "-p", str(folder), "-c", str(settings)]
 
 
@@ -136,7 +137,7 @@ def _nginx_with_tls(folder: Path) -> list[str]:
     made = ["-keyout", str(folder / "key"), "-out", str(folder / "certificate")]
     subprocess.run([*request, *made], check=True, capture_output=True)  # noqa: S603
     keys = f"ssl_certificate {folder}/certificate; ssl_certificate_key {folder}/key;"
-    settings = _written(folder, "nginx.conf", NGINX, tls=" ssl", keys=keys)
+    settings = _written(folder, "nginx.conf", NGINX, workers=2, tls=" ssl", keys=keys)
     return ["nginx", "-p", str(folder), "-c", str(settings)]
 
 
@@ -201,7 +202,7 @@ class Served:
 
 
 SERVERS: Final[Mapping[str, Served]] = {
-    "nginx": Served("nginx", _nginx),
+    "nginx": Served("nginx", nginx),
     "nginx-tls": Served("nginx", _nginx_with_tls, scheme="https"),
     "apache2": Served("apache2", _apache),
     "haproxy": Served("haproxy", _haproxy, largest=15_000),

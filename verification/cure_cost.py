@@ -1,95 +1,93 @@
 """Measure the cost of an attached remedy for connections that it is for, and for others.
 
-    python verification/cure_cost.py [--seconds 2] [--rounds 20] [--only dup-tail]
+    python verification/cure_cost.py [--seconds 2] [--rounds 10] [--only dup-tail]
 
-nginx serves a small file over the loopback device to `wrk`, which keeps both processors busy. Runs with
-and without a remedy alternate, in both orders, and the ratio of their requests per second has an interval.
+Two servers, both nginx, answer `wrk` over the loopback device at the same time. They share a processor,
+whose time the kernel divides between them, so the ratio of their requests per second is that of their
+costs, whatever else the machine does. The programs of `wrk` share the other processor.
 
-For another port, the cost is at most 2 %. With a library, each write of the server is one more system
-call, and that cost is printed without a bound.
+For another port, the cost is the time in the BPF programs, which the kernel counts
+(`kernel.bpf_stats_enabled`). It is at most 2 % of the time of the server's processor for a request. With a
+library, each write of the server is one more system call, and the cost is printed without a bound.
 
-For the port of the server, a remedy that sends more packets must cost what packets cost. The same server
-without a remedy, on a device with a smaller MTU and without GSO, sends as many: the remedy costs
-at most 10 % more than that. A remedy that sends no more packets costs at most 10 %.
+One of the servers has the remedy in the other cases. A remedy that sends no more packets costs at most
+10 %. Others are compared with the number of packets: the cost of a request must not grow by more
+than 10 % above that number.
 
-It needs root, BPF, nginx and wrk, and exits with 77 without them. Another load on the machine widens the
-intervals.
+It needs x86-64, root, BPF, nginx, wrk and two processors, and exits with 77 without them.
 """
 
-# ruff: noqa: S603, T201 (this module runs programs and prints verdicts)
+# ruff: noqa: T201 (this module prints verdicts)
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import math
 import os
+import re
 import shutil
 import statistics
-import subprocess
+import struct
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from _live import CannotRunError, Verdicts, main
 from _served_loads import load
-from _served_programs import SERVERS
+from _served_programs import PORT, SERVERS, nginx
 from cure_servers import running, write_files
 
 from tcpsf.live.network import enter, turn_loopback_on
 
+SERVER_CPU, CLIENT_CPU = 0, 1
+PLAIN_PORT: Final = 8081
+"""Port of the server without the remedy."""
 OTHER_PORT: Final = ("--port", "9999")
-MTU: Final = 65_536
-"""MTU of the loopback device."""
-THIRDS, QUARTERS, SIXTHS = 500, 440, 260
-"""MTUs with which the body of the response has three, four and six segments.
-
-nginx writes its header and the body by two calls, so a remedy for the end of a write applies to both.
-"""
+MOST_FOR_OTHERS: Final = 0.02
+"""Largest cost for other ports, as a share of the time of the processor."""
+MOST: Final = 0.1
+"""Largest cost beyond that of the packets."""
+PROGRAM: Final = re.compile(r"^prog_id:\s*(\d+)", re.MULTILINE)
+"""Program of a link in `/proc/PID/fdinfo`."""
+SYS_BPF: Final = 321
+"""Number of the system call of x86-64."""
+PROG_GET_FD_BY_ID: Final = 13
+"""Command of the system call that opens a program."""
+STATISTICS: Final = Path("/proc/sys/kernel/bpf_stats_enabled")
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A remedy, and what it may cost."""
+    """A remedy, with the options of `tcpsf cure run`."""
 
     name: str
     words: Sequence[str]
-    most: float | None = 0.1
-    """Largest cost as a share of the requests per second; ``None`` without a bound."""
-    mtu: int | None = None
-    """MTU with which the server without the remedy sends as many packets as with it."""
 
 
+FOR_OTHERS: Final = (
+    Case("dup-tail", ("--device", "lo", "--policy", "dup-tail")),
+    Case("tail(n=4)+rto-min(ms=50)", ("--policy", "tail(n=4)+rto-min(ms=50)")),
+    Case("--preload tail(n=4)", ("--preload", "--policy", "tail(n=4)")),
+)
 CASES: Final = (
-    Case(
-        "dup-tail for another port", ("--device", "lo", "--policy", "dup-tail", *OTHER_PORT), 0.02
-    ),
-    Case(
-        "tail(n=4)+rto-min(ms=50) for another port",
-        ("--policy", "tail(n=4)+rto-min(ms=50)", *OTHER_PORT),
-        0.02,
-    ),
-    Case(
-        "--preload tail(n=4) for another port",
-        ("--preload", "--policy", "tail(n=4)", *OTHER_PORT),
-        None,
-    ),
     Case("rto-min(ms=50)", ("--policy", "rto-min(ms=50)")),
-    Case("dup-tail", ("--device", "lo", "--policy", "dup-tail"), mtu=QUARTERS),
-    Case(
-        "dup-tail(delay=10ms)", ("--device", "lo", "--policy", "dup-tail(delay=10ms)"), mtu=QUARTERS
-    ),
-    Case("tiny-tail", ("--policy", "tiny-tail"), mtu=THIRDS),
-    Case("tail(n=4)", ("--policy", "tail(n=4)"), mtu=SIXTHS),
-    Case("--preload tail(n=4)", ("--preload", "--policy", "tail(n=4)"), mtu=THIRDS),
+    Case("dup-tail", ("--device", "lo", "--policy", "dup-tail")),
+    Case("dup-tail(delay=10ms)", ("--device", "lo", "--policy", "dup-tail(delay=10ms)")),
+    Case("tiny-tail", ("--policy", "tiny-tail")),
+    Case("tail(n=4)", ("--policy", "tail(n=4)")),
+    Case("--preload tail(n=4)", ("--preload", "--policy", "tail(n=4)")),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """Geometric mean of ratios, with the half of its interval of 95 %."""
+    """Geometric mean of the ratios of some rounds, with the half of its interval of 95 %."""
 
     value: float
     half: float
@@ -98,18 +96,35 @@ class Ratio:
         return f"{self.value:.3f} ± {self.half:.3f}"
 
 
-def ratio(above: Sequence[float], below: Sequence[float]) -> Ratio:
-    """Compare the runs of the same rounds."""
-    logarithms = [math.log(one / other) for one, other in zip(above, below, strict=True)]
+def ratio(values: Sequence[float]) -> Ratio:
+    """Return the mean of ratios."""
+    logarithms = [math.log(each) for each in values]
     half = 2.0 * statistics.stdev(logarithms) / math.sqrt(len(logarithms))
     return Ratio(math.exp(statistics.mean(logarithms)), half)
 
 
-def set_loopback(mtu: int) -> None:
-    """Give the device an MTU. With a smaller one, the kernel sends each segment by itself."""
-    most = "1" if mtu < MTU else "65535"
-    words = ["ip", "link", "set", "dev", "lo", "mtu", str(mtu), "gso_max_segs", most]
-    subprocess.run(words, check=True)
+@contextmanager
+def two_servers(folder: Path, words: Sequence[str]) -> Iterator[int]:
+    """Run a server with a remedy and one without; yield the process of the command with the remedy."""
+    pinned = ["taskset", "--cpu-list", str(SERVER_CPU)]
+    # With one process each, both servers always have something to do.
+    plain, cured = ([*pinned, *nginx(folder / name, port, workers=1)] for name, port in PLACES)
+    with running(plain, (), [], port=PLAIN_PORT), running(cured, words, []) as process:
+        yield process
+
+
+PLACES: Final = (("plain", PLAIN_PORT), ("cured", PORT))
+"""Folders and ports of the servers."""
+
+
+def speeds(seconds: int) -> tuple[float, float]:
+    """Load both servers at once; return the requests per second, without and with the remedy."""
+    with ThreadPoolExecutor(2) as pool:
+        both = pool.map(
+            lambda port: load(SERVERS["nginx"], seconds, port=port)[0], (PLAIN_PORT, PORT)
+        )
+        plain, cured = both
+    return plain, cured
 
 
 def sent_packets() -> int:
@@ -119,71 +134,104 @@ def sent_packets() -> int:
     return int(counters[9])
 
 
-def measured(
-    command: list[str], words: Sequence[str], mtu: int, seconds: int
-) -> tuple[float, float]:
-    """Return the requests per second of a run, and the packets of both ends per request."""
-    set_loopback(mtu)
+def packets_per_request(port: int) -> float:
+    """Return the packets of both ends for a request to a server."""
+    before = sent_packets()
+    speed, _ = load(SERVERS["nginx"], 1, port=port)
+    return (sent_packets() - before) / speed
+
+
+def program_time_ns(process: int) -> int:
+    """Return the time in the BPF programs to which a process has links."""
+    folder = Path(f"/proc/{process}/fdinfo")
+    texts = (entry.read_text(encoding="utf-8") for entry in folder.iterdir())
+    return sum(map(_run_time_ns, {int(each) for each in PROGRAM.findall("\n".join(texts))}))
+
+
+def _run_time_ns(program: int) -> int:
+    """Return the time in a program since statistics are counted."""
+    attributes = struct.pack("3I", program, 0, 0)
+    libc = ctypes.CDLL(None, use_errno=True)
+    descriptor = libc.syscall(SYS_BPF, PROG_GET_FD_BY_ID, attributes, len(attributes))
+    if descriptor < 0:
+        raise OSError(ctypes.get_errno(), f"cannot open BPF program {program}")
     try:
-        with running(command, words, []):
-            before = sent_packets()
-            speed, _ = load(SERVERS["nginx"], seconds)
-            return speed, (sent_packets() - before) / (speed * seconds)
+        text = Path(f"/proc/self/fdinfo/{descriptor}").read_text(encoding="utf-8")
     finally:
-        set_loopback(MTU)
+        os.close(descriptor)
+    return int(text.partition("run_time_ns:")[2].split()[0])
 
 
-def compare(verdicts: Verdicts, case: Case, folder: Path, options: argparse.Namespace) -> None:
-    """Compare a remedy with no remedy, and with as many packets."""
-    command = SERVERS["nginx"].command(folder)
-    variants: dict[str, tuple[Sequence[str], int]] = {
-        "plain": ((), MTU),
-        "cured": (case.words, MTU),
-    }
-    if case.mtu is not None:
-        variants["packets"] = ((), case.mtu)
-    speeds: dict[str, list[float]] = {name: [] for name in variants}
-    packets: dict[str, list[float]] = {name: [] for name in variants}
-    for number in range(options.rounds):
-        for name in list(variants)[:: 1 if number % 2 else -1]:
-            speed, each = measured(command, *variants[name], options.seconds)
-            speeds[name].append(speed)
-            packets[name].append(each)
-    found = ratio(speeds["cured"], speeds["plain"])
-    counts = [statistics.median(packets[name]) for name in ("plain", "cured")]
-    text = f"{case.name}: {found} times the requests/s, {counts[1]:.2f} packets per request"
-    text += f" instead of {counts[0]:.2f}"
-    if case.mtu is not None:
-        text += f"; as many packets without it: {ratio(speeds['packets'], speeds['plain'])} times"
-        found = ratio(speeds["cured"], speeds["packets"])
-        text += (
-            f" ({statistics.median(packets['packets']):.2f}), so the remedy itself {found} times"
-        )
-    if case.most is None:
+def cost_for_others(
+    verdicts: Verdicts, case: Case, folder: Path, options: argparse.Namespace
+) -> None:
+    """Report the cost for connections to other ports."""
+    is_preload = "--preload" in case.words
+    ratios, shares = [], []
+    for _ in range(options.rounds):
+        with two_servers(folder, (*case.words, *OTHER_PORT)) as process:
+            before = program_time_ns(process)
+            plain, cured = speeds(options.seconds)
+            # The device has one program for both servers.
+            shares.append((program_time_ns(process) - before) / (1e9 * options.seconds))
+            ratios.append(cured / plain)
+    text = f"{case.name} for another port: {ratio(ratios)} times the requests/s"
+    if is_preload:
         print(f"         {text}", flush=True)
     else:
-        verdicts.report(text, holds=found.value + found.half >= 1.0 - case.most)
+        share = statistics.median(shares)
+        verdicts.report(
+            f"{text}, {100 * share:.2f} % of the time in BPF programs",
+            holds=share <= MOST_FOR_OTHERS,
+        )
+
+
+def cost(verdicts: Verdicts, case: Case, folder: Path, options: argparse.Namespace) -> None:
+    """Report the cost for connections that the remedy is for."""
+    ratios, more = [], []
+    for _ in range(options.rounds):
+        with two_servers(folder, (*case.words, "--port", str(PORT))):
+            plain, cured = speeds(options.seconds)
+            ratios.append(plain / cured)
+            more.append(packets_per_request(PORT) / packets_per_request(PLAIN_PORT))
+    found, packets = ratio(ratios), statistics.median(more)
+    verdicts.report(
+        f"{case.name}: a request costs {found} times the time, with {packets:.2f} times the packets",
+        holds=found.value - found.half <= (1.0 + MOST) * max(1.0, packets),
+    )
 
 
 def work(verdicts: Verdicts) -> None:
-    """Compare each remedy."""
+    """Measure each remedy."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--only", help="names of remedies that begin with this")
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--only", default="", help="remedies whose names begin with this")
     options = parser.parse_args()
     if os.geteuid() != 0 or shutil.which("nginx") is None or shutil.which("wrk") is None:
         message = "it needs root, nginx and wrk"
         raise CannotRunError(message)
+    if not {SERVER_CPU, CLIENT_CPU} <= os.sched_getaffinity(0):
+        message = "it needs two processors"
+        raise CannotRunError(message)
     enter()
     turn_loopback_on()
-    with tempfile.TemporaryDirectory(prefix="tcpsf-cost-") as place:
-        folder = Path(place)
-        folder.chmod(0o755)
-        write_files(folder / "files")
-        for case in CASES:
-            if case.name.startswith(options.only or ""):
-                compare(verdicts, case, folder, options)
+    os.sched_setaffinity(0, {CLIENT_CPU})
+    counted = STATISTICS.read_text(encoding="utf-8")
+    STATISTICS.write_text("1", encoding="utf-8")
+    try:
+        with tempfile.TemporaryDirectory(prefix="tcpsf-cost-") as place:
+            folder = Path(place)
+            folder.chmod(0o755)
+            for name, _ in PLACES:
+                (folder / name).mkdir()
+                write_files(folder / name / "files")
+            for measure, cases in ((cost_for_others, FOR_OTHERS), (cost, CASES)):
+                for case in cases:
+                    if case.name.startswith(options.only):
+                        measure(verdicts, case, folder, options)
+    finally:
+        STATISTICS.write_text(counted, encoding="utf-8")
 
 
 if __name__ == "__main__":

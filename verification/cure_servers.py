@@ -71,8 +71,13 @@ def write_files(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def running(command: list[str], remedy: Sequence[str], cuts: list[int]) -> Iterator[None]:
-    """Run a server until the block ends. ``cuts`` gets the number of writes that were cut."""
+def running(
+    command: list[str], remedy: Sequence[str], cuts: list[int], *, port: int = PORT
+) -> Iterator[int]:
+    """Run a server until the block ends, and yield the process identifier of the command.
+
+    ``cuts`` gets the number of writes that were cut.
+    """
     if remedy:
         cure = [sys.executable, "-m", "tcpsf", "cure", "run", "-q", "--json", *remedy]
         command = [*cure, "--", *command]
@@ -80,8 +85,8 @@ def running(command: list[str], remedy: Sequence[str], cuts: list[int]) -> Itera
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(command, stdout=output, stderr=quiet, preexec_fn=die_with_parent)
         try:
-            until_open(process)
-            yield
+            until_open(process, port)
+            yield process.pid
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(60)
@@ -90,12 +95,12 @@ def running(command: list[str], remedy: Sequence[str], cuts: list[int]) -> Itera
         cuts.append(int(found[1]) if found else 0)
 
 
-def until_open(process: subprocess.Popen[bytes]) -> None:
+def until_open(process: subprocess.Popen[bytes], port: int) -> None:
     """Wait until the server accepts connections."""
     end_s = time.monotonic() + START_S
     while time.monotonic() < end_s and process.poll() is None:
         try:
-            socket.create_connection(("127.0.0.1", PORT), timeout=1).close()
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:
             time.sleep(0.05)
         else:
