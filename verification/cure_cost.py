@@ -105,7 +105,7 @@ def ratio(values: Sequence[float]) -> Ratio:
 
 @contextmanager
 def two_servers(folder: Path, words: Sequence[str]) -> Iterator[int]:
-    """Run a server with a remedy and one without; yield the process of the command with the remedy."""
+    """Run a server with a remedy and one without. Yields the process of the first."""
     pinned = ["taskset", "--cpu-list", str(SERVER_CPU)]
     # With one process each, both servers always have something to do.
     plain, cured = ([*pinned, *nginx(folder / name, port, workers=1)] for name, port in PLACES)
