@@ -44,6 +44,7 @@ def page(situations: Sequence[Situation], remedies: Sequence[str]) -> str:
     lines = [HEAD, f"Kernel: Linux {os.uname().release.partition('-')[0]}.", ""]
     for one in situations:
         lines += [f"## {one.title}", "", one.text, "", *_table(one, remedies), ""]
+        lines += _slowest(one)
     every = [cell for one in situations for cell in one.cells]
     parts = [*_costs(every, remedies), *_simulator(every), *_all(situations)]
     return "\n".join([*lines, *parts]) + "\n"
@@ -76,8 +77,21 @@ def _table(situation: Situation, remedies: Sequence[str]) -> list[str]:
     return lines
 
 
-def _value(cell: Mapping[str, Any]) -> str:
-    found = cell["measured_s"]["p99"]
+def _slowest(situation: Situation) -> list[str]:
+    """Return a table of the 99.9th percentiles, if enough responses were measured."""
+    if any(cell["measured_s"]["p99.9"] is None for cell in situation.cells):
+        return []
+    lines = ["| remedy | p99.9 | p99.9, simulated |", "| --- | ---: | ---: |"]
+    lines += [
+        f"| `{cell['remedy']}` | {_value(cell, 'p99.9')} "
+        f"| {1e3 * cell['predicted_s']['p99.9']:.0f} ms |"
+        for cell in situation.cells
+    ]
+    return [*lines, ""]
+
+
+def _value(cell: Mapping[str, Any], part: str = "p99") -> str:
+    found = cell["measured_s"][part]
     low, high = found["interval"]
     value = f"{1e3 * found['value']:.0f}"
     ends = f"{1e3 * low:.0f}", f"{1e3 * high:.0f}"
@@ -163,8 +177,7 @@ def _all(situations: Sequence[Situation]) -> list[str]:
         "",
         (
             "Completion times in ms: the measured median, 95th and 99th percentile, and the simulated 99th "
-            "and 99.9th. Too few responses are measured for the 99.9th. Packets and bytes are those towards "
-            "the client, per request."
+            "and 99.9th. Packets and bytes are those towards the client, per request."
         ),
         "",
         "| losses | response, RTT | remedy | median | p95 | p99 | p99, sim. | p99.9, sim. | packets | bytes |",

@@ -93,6 +93,8 @@ class Case:
     requests: int = 1
     """Factor of the number of requests. A burst of losses concerns requests that follow each other,
     so that the same number of requests has fewer independent events."""
+    is_long: bool = False
+    """Whether it is measured with ``--all`` only."""
 
     def paths(self, *, every: bool) -> Iterator[tuple[LabPath, int]]:
         """Yield the paths with the sizes: all, or some of each case."""
@@ -122,6 +124,16 @@ CASES: Final = (
         "Independent losses",
         "2 % of the packets towards the client are lost, whatever their size.",
         LabLoss("packet", 0.02),
+    ),
+    Case(
+        "The slowest responses",
+        "2 % of the packets are lost as above, and there are 13 times as many requests, so that the 99.9th "
+        "percentile is known.",
+        LabLoss("packet", 0.02),
+        rtts_s=(0.04,),
+        sizes=(1200,),
+        requests=13,
+        is_long=True,
     ),
     Case(
         "Bursts",
@@ -334,11 +346,12 @@ def work(verdicts: Verdicts) -> None:
         message = "it needs root"
         raise CannotRunError(message)
     enter()
-    found = with_first_transmissions({case.title: list(cells(case, options)) for case in CASES})
+    chosen = [case for case in CASES if options.all or not case.is_long]
+    found = with_first_transmissions({case.title: list(cells(case, options)) for case in chosen})
     if options.all:
         situations = [
             _cure_map_page.Situation(title=case.title, text=case.text, cells=found[case.title])
-            for case in CASES
+            for case in chosen
         ]
         options.page.write_text(_cure_map_page.page(situations, REMEDIES), encoding="utf-8")
     judge(verdicts, found)
