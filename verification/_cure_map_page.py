@@ -59,8 +59,14 @@ def _groups(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Mapping[str, A
 
 
 def _place(cell: Mapping[str, Any]) -> tuple[Any, ...]:
-    path = ("loss", "rate", "queue", "police", "downloads", "rtt_s", "bytes")
+    path = ("loss", "rate", "queue", "police", "downloads", "rtt_s", "bytes", "mix")
     return tuple(cell.get(name) for name in path)
+
+
+def _response(cell: Mapping[str, Any]) -> str:
+    """Return the size of the responses, or their workload, and the round-trip time."""
+    size = cell.get("mix") or f"{cell['bytes']} B"
+    return f"{size}, {1e3 * cell['rtt_s']:.0f} ms"
 
 
 def _table(situation: Situation, remedies: Sequence[str]) -> list[str]:
@@ -70,10 +76,9 @@ def _table(situation: Situation, remedies: Sequence[str]) -> list[str]:
     ]
     for group in _groups(situation.cells):
         plain = group[NONE]
-        size, rtt_s = plain["bytes"], plain["rtt_s"]
         changes = [_change(plain, group.get(remedy)) for remedy in remedies]
         cells = " | ".join([_value(plain), *changes, f"`{_choice(group, remedies)}`"])
-        lines.append(f"| {size} B, {1e3 * rtt_s:.0f} ms | {cells} |")
+        lines.append(f"| {_response(plain)} | {cells} |")
     return lines
 
 
@@ -147,7 +152,8 @@ def _costs(cells: Sequence[Mapping[str, Any]], remedies: Sequence[str]) -> list[
         f"| response | {' | '.join(f'`{one}`' for one in remedies)} |",
         "| --- |" + " ---: |" * len(remedies),
     ]
-    groups = _groups([cell for cell in cells if not cell.get("downloads")])
+    alone = [cell for cell in cells if not cell.get("downloads") and not cell.get("mix")]
+    groups = _groups(alone)
     for size in sorted({group[NONE]["bytes"] for group in groups}):
         chosen = [group for group in groups if group[NONE]["bytes"] == size]
         row = [_added(chosen, remedy) for remedy in remedies]
@@ -190,7 +196,7 @@ def _all(situations: Sequence[Situation]) -> list[str]:
             times += [predicted[part] for part in ("p99", "p99.9")]
             row = [
                 one.title,
-                f"{cell['bytes']} B, {1e3 * cell['rtt_s']:.0f} ms",
+                _response(cell),
                 f"`{cell['remedy']}`",
                 *(f"{1e3 * each:.0f}" for each in times),
                 f"{cell['packets_per_request']:.1f}",
@@ -276,7 +282,7 @@ def _simulator(cells: Sequence[Mapping[str, Any]]) -> list[str]:
         limits += [f"{cell['downloads']} downloads"] if cell.get("downloads") else []
         queue = ", ".join(limits) or cell["loss"]
         lines.append(
-            f"| {queue} | {cell['bytes']} B, {1e3 * cell['rtt_s']:.0f} ms | `{cell['remedy']}` "
+            f"| {queue} | {_response(cell)} | `{cell['remedy']}` "
             f"| {_value(cell)} | {1e3 * cell['predicted_s']['p99']:.0f} ms "
             f"| {1e3 * cell['late_s']:.1f} ms |"
         )

@@ -31,6 +31,7 @@ from typing import Any, Final
 
 import _cure_map_page
 from _live import CannotRunError, Verdicts, main
+from _workload_sizes import WORKLOADS
 
 from tcpsf import stats
 from tcpsf.cure import CurePolicy
@@ -38,6 +39,7 @@ from tcpsf.lab import (
     LabCell,
     LabLoss,
     LabMeasurement,
+    LabMix,
     LabPath,
     LabPrediction,
     LabServer,
@@ -82,7 +84,7 @@ class Case:
     text: str
     loss: LabLoss
     rtts_s: Sequence[float] = (0.02, 0.1, 0.2)
-    sizes: Sequence[int] = (200, 1200, 14_000, 60_000)
+    sizes: Sequence[int | LabMix] = (200, 1200, 14_000, 60_000)
     bits_per_s: float | None = None
     """Rate of the link, or of the policer."""
     queue: str | None = None
@@ -96,7 +98,7 @@ class Case:
     is_long: bool = False
     """Whether it is measured with ``--all`` only."""
 
-    def paths(self, *, every: bool) -> Iterator[tuple[LabPath, int]]:
+    def paths(self, *, every: bool) -> Iterator[tuple[LabPath, int | LabMix]]:
         """Yield the paths with the sizes: all, or some of each case."""
         is_slow = self.bits_per_s is not None and self.police is None
         rate = f"{(self.bits_per_s or 0.0) / 1e6:g}Mb/s" if is_slow else None
@@ -112,9 +114,9 @@ class Case:
         for size, rtt_s in itertools.product(sizes, self.rtts_s if every else self.rtts_s[:1]):
             yield path(rtt_s=rtt_s), size
 
-    def requests_per_s(self, size: int) -> float:
+    def requests_per_s(self, size: int | LabMix) -> float:
         """Rate of the requests."""
-        if self.bits_per_s is None:
+        if self.bits_per_s is None or isinstance(size, LabMix):
             return RATE
         return min(RATE, self.load * self.bits_per_s / 8 / (size + OVERHEAD))
 
@@ -146,6 +148,25 @@ CASES: Final = (
         "Losses by size",
         "A packet is lost with a probability in proportion to its size: 2 % for 1250 bytes.",
         LabLoss("byte", 0.000_016),
+    ),
+    Case(
+        "Three workloads, independent losses",
+        "Responses of at most 60 kB with the sizes of three workloads: flows of the web (Mellia, Meo and "
+        "Casetti, Table I), Hadoop at Facebook (Roy et al., 2015), and remote procedure calls at Google "
+        "(Montazeri et al., 2018). 2 % of the packets are lost.",
+        LabLoss("packet", 0.02),
+        rtts_s=(0.04,),
+        sizes=WORKLOADS,
+        is_long=True,
+    ),
+    Case(
+        "Three workloads, losses by size",
+        "The sizes are those of the three workloads. A packet is lost with a probability in proportion to its "
+        "size: 2 % for 1250 bytes.",
+        LabLoss("byte", 0.000_016),
+        rtts_s=(0.04,),
+        sizes=WORKLOADS,
+        is_long=True,
     ),
     Case(
         "A full queue",

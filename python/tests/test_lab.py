@@ -11,9 +11,9 @@ import pytest
 from conftest import Command
 
 from tcpsf import TcpsfError
-from tcpsf.cli.lab import read_loss
+from tcpsf.cli.lab import read_loss, read_mix
 from tcpsf.cure import CurePolicy
-from tcpsf.lab import LabCell, LabPath, predict
+from tcpsf.lab import LabCell, LabMix, LabPath, predict
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,49 @@ def test_the_prediction_is_that_of_the_sender() -> None:
     assert plain.times.quantile(0.5) == pytest.approx(0.04, abs=0.001)
     assert (plain.times.quantile(0.99) or 0.0) > 0.24
     assert copied.times.quantile(0.99) == pytest.approx(0.04, abs=0.001)
+
+
+def test_sizes_that_alternate_are_predicted_together() -> None:
+    """60 kB need four round trips, and 200 B one."""
+    path = LabPath(loss=read_loss("none"), rtt_s=0.04)
+    one, other, both = (
+        predict(LabCell(path=path, size=size), rate=60.0, seed=1).times
+        for size in (200, 60_000, LabMix("both", (200, 60_000)))
+    )
+    assert both.quantile(0.25) == one.quantile(0.5) == pytest.approx(0.04, abs=0.001)
+    assert both.quantile(0.75) == pytest.approx(other.quantile(0.5), abs=0.0001)
+    assert (other.quantile(0.5) or 0.0) > 0.1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "it is empty"),
+        ("200\n1.2kB\n", "`1.2kB` is not a number of bytes"),
+        ("0\n", "`0` is not a number of bytes"),
+        ("200\n-5", "`-5` is not a number of bytes"),
+        ("100000001", "`100000001` is not a number of bytes"),
+        ("²", "`²` is not a number of bytes"),
+        (b"\xff\xfe", "no text"),
+        (None, "No such file"),
+    ],
+)
+def test_other_files_of_sizes_are_refused(
+    tmp_path: Path, text: str | bytes | None, message: str
+) -> None:
+    file = tmp_path / "sizes.txt"
+    if text is not None:
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(TcpsfError) as caught:
+        read_mix(file)
+    assert message in str(caught.value)
+    assert caught.value.hint
+
+
+def test_a_file_of_sizes_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "web.txt"
+    file.write_text("200\n1200 \n\n14000", encoding="utf-8")
+    assert read_mix(file) == LabMix("web", (200, 1200, 14_000))
 
 
 def test_a_full_queue_is_predicted() -> None:
@@ -183,6 +226,19 @@ def test_cells_without_privileges() -> None:
     refused = run_lab("--preload", "--policy", "dup-tail")
     assert refused.returncode == 2
     assert "`dup-tail` needs privileges" in refused.stderr
+
+
+def test_sizes_of_a_file_alternate(tmp_path: Path) -> None:
+    file = tmp_path / "web.txt"
+    file.write_text("100\n20000\n", encoding="utf-8")
+    answer = run_lab(
+        *("--preload", "--loss", "none", "--rtt", "10ms", "--mix", str(file)),
+        *("--requests", "60", "--rate", "100", "--json"),
+    )
+    assert answer.returncode == 0, answer.stderr
+    plain, _ = map(json.loads, answer.stdout.splitlines())
+    assert (plain["mix"], plain["bytes"]) == ("web", None)
+    assert plain["bytes_per_request"] == pytest.approx((100 + 20_000) / 2, rel=0.15)
 
 
 def test_a_server_that_does_not_listen_is_refused() -> None:

@@ -15,7 +15,8 @@ from tcpsf.cli.readers import read_number, read_probability
 from tcpsf.cure import CurePolicy
 from tcpsf.cure.preload import require_no_privileges
 from tcpsf.errors import TcpsfError
-from tcpsf.lab import LabCell, LabLoss, LabPath, LabServer, measure, predict
+from tcpsf.lab import LabCell, LabLoss, LabMix, LabPath, LabServer, measure, predict
+from tcpsf.lab.server import LARGEST
 from tcpsf.live.network import enter
 from tcpsf.report.lab_page import NOTES, LabResult, as_data, lab_page, table_rows
 from tcpsf.runs import Progress
@@ -30,6 +31,7 @@ def lab(
     losses: Sequence[str],
     rtts_s: Sequence[float],
     sizes: Sequence[int],
+    mixes: Sequence[Path],
     link_rate: str | None,
     link_queue: str | None,
     link_police: str | None,
@@ -63,10 +65,12 @@ def lab(
     link = partial(
         LabPath, rate=link_rate, queue=link_queue, police=link_police, downloads=downloads
     )
+    of_files = [read_mix(each) for each in mixes]
+    wanted_sizes: list[int | LabMix] = [*sizes, *of_files] or [1200]
     cells = [
         LabCell(path=link(loss=loss, rtt_s=rtt_s), size=size, policy=policy)
         for loss, rtt_s, size, policy in itertools.product(
-            models, rtts_s or (0.04,), sizes or (1200,), wanted
+            models, rtts_s or (0.04,), wanted_sizes, wanted
         )
     ]
     enter()
@@ -118,6 +122,29 @@ def read_loss(text: str) -> LabLoss:
             "`byte:0.00002`",
         )
     return LabLoss(kind, probability, length)
+
+
+def read_mix(file: Path) -> LabMix:
+    """Read sizes of responses from a text file. Raises `TcpsfError` if it has anything else."""
+    try:
+        words = file.read_text(encoding="utf-8").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise TcpsfError(
+            f"cannot read the sizes of `{file}`: {getattr(error, 'strerror', None) or 'no text'}",
+            hint="a text file has one size in bytes per line",
+        ) from None
+    sizes = tuple(int(word) if word.isdecimal() else 0 for word in words)
+    for word, size in zip(words, sizes, strict=True):
+        if not 1 <= size <= LARGEST:
+            raise TcpsfError(
+                f"cannot read the sizes of `{file}`: `{word[:40]}` is not a number of bytes",
+                hint=f"a size is at least 1 and at most {LARGEST}, without a unit, one per line",
+            )
+    if not sizes:
+        raise TcpsfError(
+            f"cannot read the sizes of `{file}`: it is empty", hint="one size in bytes per line"
+        )
+    return LabMix(file.stem, sizes)
 
 
 def _require_limit(downloads: int, rate: str | None, police: str | None) -> None:

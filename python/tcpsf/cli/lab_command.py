@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tcpsf import _core
-from tcpsf.cli.options import Command, as_json, force, page, seed
+from tcpsf.cli.options import FOLDER, Command, as_json, force, page, seed
 from tcpsf.cli.quantities import AsText, ByteRate, Bytes, Count, Number, Parts, Seconds
 from tcpsf.cli.readers import read_bytes_or_packets
 
@@ -51,6 +51,15 @@ from tcpsf.cli.readers import read_bytes_or_packets
     metavar="SIZE",
     multiple=True,
     help="Size of a response. May be given several times.  [default: 1200 bytes]",
+)
+@click.option(
+    "--mix",
+    "mixes",
+    type=FOLDER,
+    metavar="FILE",
+    multiple=True,
+    help="Text file with sizes of responses in bytes, one per line, which alternate. The percentiles are "
+    "those of all of them. May be given several times.",
 )
 @click.option(
     "--down-rate",

@@ -4,7 +4,7 @@ Each cell of a grid has a loss model, a round-trip time, a size and a remedy. A 
 over `tcpsf link`, once without a remedy and once with each, with the same random numbers.
 """
 
-from tcpsf.lab.grid import LabCell, LabLoss, LabPath
+from tcpsf.lab.grid import LabCell, LabLoss, LabMix, LabPath
 from tcpsf.lab.measured import LabMeasurement, LabServer, measure
 from tcpsf.lab.predicted import LabPrediction, predict
 
@@ -12,6 +12,7 @@ __all__ = [
     "LabCell",
     "LabLoss",
     "LabMeasurement",
+    "LabMix",
     "LabPath",
     "LabPrediction",
     "LabServer",

@@ -96,14 +96,32 @@ class LabPath:
         return ", ".join(filter(None, words))
 
 
+@dataclass(frozen=True, slots=True)
+class LabMix:
+    """Sizes of responses that alternate, such as those of a workload."""
+
+    name: str
+    sizes: tuple[int, ...]
+    """Bytes of each, which are equally likely."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabCell:
-    """A path, the size of the responses in bytes, and a remedy."""
+    """A path, the size of the responses, and a remedy."""
 
     path: LabPath
-    size: int
+    size: int | LabMix
+    """Bytes, or several sizes."""
     policy: CurePolicy | None = None
     """``None`` for no remedy."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Sizes in bytes that alternate."""
+        return self.size.sizes if isinstance(self.size, LabMix) else (self.size,)
 
     @property
     def remedy(self) -> str:

@@ -86,7 +86,7 @@ def measure(cell: LabCell, server: LabServer, *, seed: int) -> LabMeasurement:
         wanted = {
             "address": None,
             "port": server.port,
-            "paths": [server.path.format(size=cell.size)],
+            "paths": [server.path.format(size=size) for size in cell.sizes],
             "requests": server.requests,
             "responses": 1,
             "rate": server.rate,

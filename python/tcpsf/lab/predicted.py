@@ -75,7 +75,7 @@ def predict(cell: LabCell, *, rate: float, seed: int, responses: int = RESPONSES
                     "from": "server",
                     "to": "client",
                     "rate": rate,
-                    "sizes": {"classes": [cell.size + HEADER]},
+                    "sizes": {"classes": [size + HEADER for size in cell.sizes]},
                     "sender": "linux" if cell.policy is None else cell.policy.sender,
                 },
                 *_small_packets(cell, rate),

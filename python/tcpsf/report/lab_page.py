@@ -10,7 +10,7 @@ from typing import Any
 from tcpsf import __version__, stats, text
 from tcpsf.chart import Axis, Plot, cumulative, plot
 from tcpsf.distribution import Distribution
-from tcpsf.lab import LabCell, LabMeasurement, LabPrediction
+from tcpsf.lab import LabCell, LabMeasurement, LabMix, LabPrediction
 from tcpsf.run_report.page_sections import PageSection, page_of_sections
 
 PARTS = {"median": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
@@ -97,7 +97,8 @@ def as_data(found: LabResult) -> dict[str, Any]:
         "queue": cell.path.queue,
         "police": cell.path.police,
         "downloads": cell.path.downloads,
-        "bytes": cell.size,
+        "bytes": None if isinstance(cell.size, LabMix) else cell.size,
+        "mix": str(cell.size) if isinstance(cell.size, LabMix) else None,
         "remedy": cell.remedy,
         "responses": len(found.times),
         "failed": found.measured.failed,
@@ -153,7 +154,7 @@ def lab_page(found: Sequence[LabResult]) -> str:
 
 def _by_path(found: Sequence[LabResult]) -> Iterator[tuple[str, list[LabResult]]]:
     """Yield the cells of each path and size, with the key of their chart."""
-    groups: dict[tuple[object, int], list[LabResult]] = {}
+    groups: dict[tuple[object, object], list[LabResult]] = {}
     for each in found:
         groups.setdefault((each.cell.path, each.cell.size), []).append(each)
     for number, cells in enumerate(groups.values()):
@@ -162,6 +163,7 @@ def _by_path(found: Sequence[LabResult]) -> Iterator[tuple[str, list[LabResult]]
 
 def _tails(key: str, found: Sequence[LabResult]) -> Plot:
     cell = found[0].cell
+    unit = "" if isinstance(cell.size, LabMix) else " bytes"
     times = [
         {"x": nanoseconds / 1e6, "series": each.cell.remedy}
         for each in found
@@ -173,6 +175,6 @@ def _tails(key: str, found: Sequence[LabResult]) -> Plot:
         x_axis=Axis(label="time of the response", unit="ms", scale="log"),
         y_axis=Axis(label="share of longer times", scale="log"),
         style="step",
-        title=f"Loss {cell.path.loss}, RTT {1e3 * cell.path.rtt_s:g} ms, {cell.size} bytes",
+        title=f"Loss {cell.path.loss}, RTT {1e3 * cell.path.rtt_s:g} ms, {cell.size}{unit}",
         key=key,
     )
