@@ -129,12 +129,12 @@ CASES: Final = (
     ),
     Case(
         "The slowest responses",
-        "2 % of the packets are lost as above, and there are 13 times as many requests, so that the 99.9th "
+        "2 % of the packets are lost as above, and there are 8 times as many requests, so that the 99.9th "
         "percentile is known.",
         LabLoss("packet", 0.02),
         rtts_s=(0.04,),
         sizes=(1200,),
-        requests=13,
+        requests=8,
         is_long=True,
     ),
     Case(
