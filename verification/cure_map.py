@@ -246,7 +246,8 @@ def cells(case: Case, options: argparse.Namespace) -> Iterator[Mapping[str, Any]
             found = as_data(LabResult(cell=cell, measured=measured, predicted=simulated()))
             add(options.results, key, found)
             value = found["measured_s"]["p99"]["value"]
-            print(f"{case.title}, {size} B, {cell.remedy}: p99 {1e3 * value:.0f} ms", flush=True)
+            response = size if isinstance(size, LabMix) else f"{size} B"
+            print(f"{case.title}, {response}, {cell.remedy}: p99 {1e3 * value:.0f} ms", flush=True)
         elif options.predict:
             found = predicted_again(found, simulated())
             add(options.results, key, found)
