@@ -48,6 +48,8 @@ from tcpsf.live.network import enter, turn_loopback_on
 SERVER_CPU, CLIENT_CPU = 0, 1
 PLAIN_PORT: Final = 8081
 """Port of the server without the remedy."""
+PLACES: Final = (("plain", PLAIN_PORT), ("cured", PORT))
+"""Folders and ports of the servers."""
 OTHER_PORT: Final = ("--port", "9999")
 MOST_FOR_OTHERS: Final = 0.02
 """Largest cost for other ports, as a share of the time of the processor."""
@@ -111,10 +113,6 @@ def two_servers(folder: Path, words: Sequence[str]) -> Iterator[int]:
     plain, cured = ([*pinned, *nginx(folder / name, port, workers=1)] for name, port in PLACES)
     with running(plain, (), [], port=PLAIN_PORT), running(cured, words, []) as process:
         yield process
-
-
-PLACES: Final = (("plain", PLAIN_PORT), ("cured", PORT))
-"""Folders and ports of the servers."""
 
 
 def speeds(seconds: int) -> tuple[float, float]:

@@ -252,9 +252,15 @@ function warmUp() {
   const packets = flows.a.packets.filter((packet) => packet.payload_bytes).slice(0, WARM_DROPS);
   const marks = { delayed: new Map(), chosen: 0, name: "" };
   const next = () => {
+    if (given) return; // Another flow was opened.
     const packet = packets.shift();
     if (!packet) return (document.documentElement.dataset.warmMs = performance.now().toFixed(0));
-    const flow = simulated("a", { drops: [{ link: packet.link, position: packet.position }], delays: [] }, SPARE_VIEW);
+    let flow;
+    try {
+      flow = simulated("a", { drops: [{ link: packet.link, position: packet.position }], delays: [] }, SPARE_VIEW);
+    } catch {
+      return; // The settings have changed in the meantime, and the flow has no such packet.
+    }
     const scale = axisOf([flow, flows.b], axis.scale);
     ladder.show(flow, scale, drawingWidth, marks);
     fill(parts[0], ...outcomeOf(flow));

@@ -23,7 +23,7 @@ function shaped(shape, element, earlier, space = SVG) {
     if (child === before) continue;
     if (typeof child === "string" && typeof before === "string") node.data = child;
     else {
-      const found = typeof child === "string" ? child : typeof before === "string" ? shaped(child, undefined, undefined, space) : shaped(child, node, before, space);
+      const found = typeof child === "string" ? child : shaped(child, node, Array.isArray(before) ? before : undefined, space);
       if (!node) element.append(found);
       else if (found !== node) node.replaceWith(found);
     }
