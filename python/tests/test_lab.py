@@ -78,8 +78,8 @@ def test_sizes_that_alternate_are_predicted_together() -> None:
         ("200\n-5", "`-5` is not a number of bytes"),
         ("100000001", "`100000001` is not a number of bytes"),
         ("²", "`²` is not a number of bytes"),
-        (b"\xff\xfe", "no text"),
-        (None, "No such file"),
+        (b"\xff\xfe", "it is not text in UTF-8"),
+        (None, "no such file"),
     ],
 )
 def test_other_files_of_sizes_are_refused(

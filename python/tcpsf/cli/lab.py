@@ -14,12 +14,13 @@ from tcpsf.cli.progress import bar
 from tcpsf.cli.readers import read_number, read_probability
 from tcpsf.cure import CurePolicy
 from tcpsf.cure.preload import require_no_privileges
-from tcpsf.errors import TcpsfError
+from tcpsf.errors import ScenarioError, TcpsfError
 from tcpsf.lab import LabCell, LabLoss, LabMix, LabPath, LabServer, measure, predict
 from tcpsf.lab.server import LARGEST
 from tcpsf.live.network import enter
 from tcpsf.report.lab_page import NOTES, LabResult, as_data, lab_page, table_rows
 from tcpsf.runs import Progress
+from tcpsf.scenario.files import read_text
 from tcpsf.text import table
 
 
@@ -127,10 +128,10 @@ def read_loss(text: str) -> LabLoss:
 def read_mix(file: Path) -> LabMix:
     """Read sizes of responses from a text file. Raises `TcpsfError` if it has anything else."""
     try:
-        words = file.read_text(encoding="utf-8").split()
-    except (OSError, UnicodeDecodeError) as error:
+        words = read_text(file).split()
+    except ScenarioError as error:
         raise TcpsfError(
-            f"cannot read the sizes of `{file}`: {getattr(error, 'strerror', None) or 'no text'}",
+            f"cannot read the sizes of `{file}`: {error}",
             hint="a text file has one size in bytes per line",
         ) from None
     sizes = tuple(int(word) if word.isdecimal() else 0 for word in words)
