@@ -37,12 +37,13 @@ BOTH_DRAWINGS = """
   const made = new Ladder(document.createElement("div"));
   const marks = { delayed: new Map(), chosen: chosen.a, name: nameOf("a") };
   made.show(flows.a, axis, drawingWidth, marks);
-  return [ladders.a, made].map(({ packets, frame }) => [packets, frame].map(({ shown }) =>
-    [...shown.values()].map(({ element }) => JSON.stringify(facts(element))),
-  ));
+  return [ladders.a, made].map(({ arrows, frame, paths }) => [
+    ...[arrows, [...frame.shown.values()]].map((all) => all.map(({ element }) => JSON.stringify(facts(element)))),
+    [...paths.values()].flat().map((each) => each.getAttribute("d")),
+  ]);
 })()
 """
-"""The packets and the frame of the left drawing, and those of a new one with the same flow."""
+"""The packets, the frame and the arrows of the left drawing, and those of a new one with the same flow."""
 
 
 def packet(side: str, number: int) -> str:
@@ -63,10 +64,9 @@ def near_arrival(browser: Browser, number: int) -> tuple[float, float]:
     """A place on the arrow of a packet of the left flow. Near its end it is apart from others."""
     browser.place(packet("a", number))
     x, y = browser.value(
-        f"(() => {{ const line = {packet('a', number)}.querySelector('.way'); const box = "
-        "line.getScreenCTM(); const at = (name) => line[name].baseVal.value;"
-        " const between = (one, other) => 0.1 * at(one) + 0.9 * at(other);"
-        " return [box.e + between('x1', 'x2'), box.f + between('y1', 'y2')]; })()"
+        "(() => { const box = ladders.a.svg.getBoundingClientRect();"
+        f" const at = ladders.a.arrows.find((each) => each.number === {number});"
+        " return [box.x + 0.1 * at.from + 0.9 * at.x, box.y + at.top + 0.9 * at.height]; })()"
     )
     return x, y
 
@@ -103,8 +103,7 @@ def test_a_click_drops_a_packet_and_another_one_undoes_it(browser: Browser) -> N
         "d" not in (browser.value("location.hash") or "").replace("&size", "").split("da=")[0][1:5]
     )
     assert flow(browser, "b")["repairs"] == []
-    label = f"{packet('a', number)}.querySelector('text')"
-    browser.click(label)
+    browser.click(packet("a", number))
     assert flow(browser)["repairs"] == []
     browser.wait("!location.hash.includes('da=')")
 
@@ -165,6 +164,7 @@ def test_keys_alone(browser: Browser) -> None:
         browser.press("ArrowDown")
     number = int(browser.value("document.activeElement.dataset.number"))
     assert "sender" in browser.value("document.activeElement.getAttribute('aria-label')")
+    assert browser.value("document.querySelector('.arrows .focused').getBBox().width") > 100
     browser.press("Enter")
     assert flow(browser)["packets"][number]["fate"] == "dropped-loss"
     # The focus stays, so that the same key undoes it.

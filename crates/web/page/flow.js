@@ -184,11 +184,12 @@ const packetOf = (element) => {
   return [side, flows[side].packets.find((packet) => packet.number === Number(element.dataset.number))];
 };
 
-/** Element of the packet under the pointer: that of the label, or the nearest arrow. */
+/** Label of the packet under the pointer, or with the nearest arrow. */
 function elementAt(event) {
   const drawing = event.target.closest(".ladder");
   if (!drawing) return null;
-  if (event.target.closest("text")) return event.target.closest(".packet");
+  const label = event.target.closest(".packet");
+  if (label) return label;
   const box = drawing.getBoundingClientRect();
   return ladders[drawing.closest(".side").dataset.side].nearest(event.clientX - box.left, event.clientY - box.top, MOST_PIXELS);
 }
@@ -312,8 +313,7 @@ function listenToLadders() {
     const drawing = event.target.closest(".ladder");
     if (!drawing || drag?.moved) return;
     const near = drag ? null : elementAt(event);
-    for (const each of drawing.querySelectorAll(".near")) each !== near && each.classList.remove("near");
-    near?.classList.add("near");
+    ladders[drawing.closest(".side").dataset.side].emphasize("near", near ? Number(near.dataset.number) : null);
     drawing.classList.toggle("over", Boolean(near));
     showState(Math.min(Math.max(axis.time(event.clientY - drawing.getBoundingClientRect().top), axis.first), axis.last));
   });
@@ -322,8 +322,10 @@ function listenToLadders() {
     if (!element) return;
     const [side, packet] = packetOf(element);
     chosen[side] = packet.number;
+    if (element.matches(":focus-visible")) ladders[side].emphasize("focused", packet.number);
     showState(packet.is_forward ? packet.sent_s : packet.ended_s ?? packet.sent_s);
   });
+  place.addEventListener("focusout", () => shownSides().forEach((side) => ladders[side].emphasize("focused", null)));
   place.addEventListener("keydown", (event) => {
     const element = event.target.closest(".packet");
     if (!element || event.ctrlKey || event.altKey || event.metaKey) return;

@@ -59,7 +59,10 @@ function axisOf(flows, earlier) {
     const before = Math.max(after - 1, 0);
     return known[before] + (at - places[before]) / scale;
   };
-  return { y, time, scale, flight, breaks, first: times[0], last: times.at(-1), height: y(times.at(-1)) + 40 };
+  const [first, last] = [times[0], times.at(-1)];
+  /** Text that is equal if all times have the same places. */
+  const key = JSON.stringify([scale, flight, first, breaks]);
+  return { y, time, scale, flight, breaks, first, last, key, height: y(last) + 40 };
 }
 
 /** Distance of two ticks in seconds, and the decimals of their labels. */
@@ -127,39 +130,38 @@ function frameOf(flow, axis, width) {
   return pieces;
 }
 
-/** Arrow and label of a packet. Heights within the content count from the packet's transmission. */
+/** Label of a packet, and its arrow as the parts of two paths: the way, and the head or the cross. */
 function arrowOf(packet, width, { top, height, labelTop, cause, by, isChosen }) {
   const [left, right] = endsOf(width);
   const lost = packet.fate !== "arrived" && packet.fate !== "in-network";
   const [from, to] = packet.is_forward ? [left, right] : [right, left];
   const x = from + (to - from) * (packet.fate === "arrived" ? 1 : LOST_AT);
-  // Whole pixels: the attributes of arrows whose flights differ by microseconds are the same.
-  const [end, bottom] = [x.toFixed(0), height.toFixed(0)];
-  // A new `y` of a text would cost a layout of its letters; a new transform does not.
-  const transform = `translate(0 ${(labelTop - top).toFixed(0)})`;
+  const end = `M${x.toFixed(1)} ${(top + height).toFixed(1)}`;
   const turn = Math.atan2(-height, from - x);
   const head = lost
-    ? `M${end} ${bottom}m-5 -5l10 10m0 -10l-10 10`
-    : [-0.43, 0.43].map((angle) => `M${end} ${bottom}l${(8 * Math.cos(turn + angle)).toFixed(1)} ${(8 * Math.sin(turn + angle)).toFixed(1)}`).join("");
-  const reason = cause ? words.causes[cause] : "";
-  const aside = by ? ` +${(by / 1e6).toFixed(by < 1e7 ? 1 : 0)} ms` : "";
+    ? `${end}m-5 -5l10 10m0 -10l-10 10`
+    : [-0.43, 0.43].map((angle) => `${end}l${(8 * Math.cos(turn + angle)).toFixed(1)} ${(8 * Math.sin(turn + angle)).toFixed(1)}`).join("");
+  const kind = lost ? "lost" : !packet.is_forward ? "ack" : packet.is_again ? "again" : "data";
   const label = labelOf(packet);
-  const texts = packet.is_forward
-    ? [["text", { x: left - 7, transform, "text-anchor": "end" }, label + aside], ...(cause ? [["text", { class: "again-text over", x: left + 7, y: -3 }, reason]] : [])]
-    : [["text", { x: right + 7, transform }, label + aside, ...(cause ? [["tspan", { class: "again-text" }, ` ${reason}`]] : [])]];
-  const arrow = [["line", { class: "way", x1: from, x2: end, y2: bottom }], ["path", { class: "head", d: head }]];
+  const aside = by ? ` +${(by / 1e6).toFixed(by < 1e7 ? 1 : 0)} ms` : "";
+  const reason = cause ? words.causes[cause] : "";
+  // The reason of an acknowledgment follows its label; that of data is beyond the line of the sender.
+  const beside = packet.is_forward ? { class: "again-text over", x: 14, y: (top - labelTop - 3).toFixed(0) } : { class: "again-text" };
   return {
     key: `${packet.is_forward} ${label} ${packet.is_again}`,
-    from, x, top, height,
+    number: packet.number, kind, from, x, top, height,
+    way: `M${from} ${top.toFixed(1)}L${x.toFixed(1)} ${(top + height).toFixed(1)}`,
+    head,
+    // The transform is that of a group: a new transform of a text costs a layout of its letters.
     shape: ["g", {
       "data-number": packet.number,
       tabindex: isChosen ? 0 : -1,
       role: "button",
-      class: `packet ${lost ? "lost" : !packet.is_forward ? "ack" : packet.is_again ? "again" : "data"}`,
-      transform: `translate(0 ${top.toFixed(1)})`,
+      class: `packet ${packet.is_forward ? "forward " : ""}${kind}`,
+      transform: `translate(${packet.is_forward ? left - 7 : right + 7} ${labelTop.toFixed(0)})`,
       "aria-pressed": String(lost),
       "aria-label": `${sentenceOf(packet)}${by ? `, delayed by ${(by / 1e6).toFixed(1)} ms` : ""}`,
-    }, ...arrow, ...texts],
+    }, ["text", {}, label + aside, ...(cause ? [["tspan", beside, packet.is_forward ? reason : ` ${reason}`]] : [])]],
   };
 }
 
@@ -183,34 +185,71 @@ function arrowsOf(flow, axis, width, { delayed, chosen }, drawn) {
 /** The height of the SVG element is a multiple of this. */
 const HEIGHT_STEP = 2000;
 
-/** A drawing of a flow. The parts that are equal to those of the last flow remain in the document. */
+/** Kinds of arrows, in the order in which they are drawn. */
+const KINDS = ["ack", "data", "again", "lost"];
+
+/**
+ * A drawing of a flow. The parts that are equal to those of the last flow remain in the document. All
+ * arrows of a kind are two paths, because the browser computes the style of each element.
+ */
 class Ladder {
   constructor(place) {
-    place.innerHTML = '<svg class="ladder" role="group"><g></g><g></g><line class="moment" x1="44" y1="-9" y2="-9"/></svg>';
+    const arrows = KINDS.map((kind) => `<path class="way ${kind}"/><path class="head ${kind}"/>`).join("");
+    place.innerHTML = `<svg class="ladder" role="group"><g></g><g class="arrows">${arrows}<path/><path/></g><g></g><line class="moment" x1="44" y1="-9" y2="-9"/></svg>`;
     this.place = place;
     this.svg = place.firstChild;
-    this.frame = new Pieces(this.svg.children[0]);
-    this.packets = new Pieces(this.svg.children[1]);
+    const [frame, arrowsElement, labels, line] = this.svg.children;
+    const paths = [...arrowsElement.children];
+    this.frame = new Pieces(frame);
+    this.labels = new Pieces(labels);
+    this.line = line;
+    this.paths = new Map(KINDS.map((kind, index) => [kind, paths.slice(2 * index, 2 * index + 2)]));
+    /** Emphasized packets: the one under the pointer, and the one with the focus of the keyboard. */
+    this.marks = { near: { number: null, path: paths.at(-2) }, focused: { number: null, path: paths.at(-1) } };
     /** Pieces by packet. */
     this.drawn = new WeakMap();
-    this.line = this.svg.children[2];
+    this.arrows = [];
   }
 
   show(flow, axis, width, { name, ...marks }) {
     // A change of the SVG element's own size would lay out all its texts again, so the place around it clips it.
     const height = HEIGHT_STEP * Math.ceil(axis.height / HEIGHT_STEP);
     this.place.style.height = `${axis.height.toFixed(0)}px`;
-    const attributes = { width, height, "aria-label": `Packets of ${name}` };
-    this.attributes = changed(this.svg, attributes, this.attributes);
+    this.attributes = changed(this.svg, { width, height, "aria-label": `Packets of ${name}` }, this.attributes);
     this.line.setAttribute("x2", width);
     this.frame.show(frameOf(flow, axis, width));
-    this.packets.show(arrowsOf(flow, axis, width, marks, this.drawn));
+    const last = this.last;
+    this.last = { flow, key: axis.key, width, chosen: marks.chosen };
+    if (!last || Object.keys(last).some((each) => last[each] !== this.last[each])) this.showPackets(arrowsOf(flow, axis, width, marks, this.drawn));
   }
 
-  /** Element of the arrow within a distance of a place of the drawing, if there is one. */
+  showPackets(arrows) {
+    this.arrows = arrows;
+    for (const [kind, [way, head]] of this.paths) {
+      const those = arrows.filter((each) => each.kind === kind);
+      way.setAttribute("d", those.map((each) => each.way).join(""));
+      head.setAttribute("d", those.map((each) => each.head).join(""));
+    }
+    this.labels.show(arrows);
+    for (const name in this.marks) this.emphasize(name, this.marks[name].number);
+  }
+
+  /** Emphasizes a packet as `near` or `focused`, instead of the last one; none with `null`. */
+  emphasize(name, number) {
+    const mark = this.marks[name];
+    if (number === null && mark.number === null) return;
+    const piece = this.arrows.find((each) => each.number === number);
+    mark.element?.classList.remove(name);
+    piece?.element.classList.add(name);
+    mark.path.setAttribute("class", `${name} ${piece?.kind}`);
+    mark.path.setAttribute("d", piece?.way ?? "");
+    Object.assign(mark, { number, element: piece?.element });
+  }
+
+  /** Label of the packet whose arrow is within a distance of a place of the drawing, if there is one. */
   nearest(x, y, most) {
     let [nearest, least] = [null, most];
-    for (const { element, from, x: to, top, height } of this.packets.shown.values()) {
+    for (const { element, from, x: to, top, height } of this.arrows) {
       const [across, down] = [to - from, y - top];
       const along = Math.min(Math.max(((x - from) * across + down * height) / (across ** 2 + height ** 2), 0), 1);
       const distance = Math.hypot(x - from - along * across, down - along * height);

@@ -44,7 +44,8 @@ function fill(element, ...children) {
 
 /** Removes from pieces the first whose shape has children of the same tags. */
 function takenAlike(pieces, shape) {
-  const isSame = ({ shape: earlier }) => shape.length === earlier.length && shape.slice(2).every((child, index) => child[0] === earlier[index + 2][0]);
+  const tagOf = (child) => (typeof child === "string" ? "" : child[0]);
+  const isSame = ({ shape: earlier }) => shape.length === earlier.length && shape.slice(2).every((child, index) => tagOf(child) === tagOf(earlier[index + 2]));
   const found = pieces.findIndex(isSame);
   return found < 0 ? undefined : pieces.splice(found, 1)[0];
 }
@@ -53,6 +54,7 @@ function takenAlike(pieces, shape) {
 class Pieces {
   constructor(parent) {
     this.parent = parent;
+    /** Shapes and elements by key. */
     this.shown = new Map();
   }
 
@@ -64,9 +66,10 @@ class Pieces {
       while (found.has(key)) key = `${piece.key} ${(again += 1)}`;
       found.set(key, piece);
     }
-    const spare = [...this.shown].filter(([key]) => !found.has(key)).map(([, piece]) => piece);
+    const spare = [...this.shown].filter(([key]) => !found.has(key)).map(([, drawn]) => drawn);
     const places = new Map([...this.parent.children].map((element, place) => [element, place]));
     let [place, after] = [-1, null];
+    const shown = new Map();
     for (const [key, piece] of found) {
       const kept = this.shown.get(key);
       const before = kept ?? takenAlike(spare, piece.shape);
@@ -77,8 +80,9 @@ class Pieces {
       else if (after) after.after(element);
       else this.parent.prepend(element);
       after = element;
+      shown.set(key, { shape: piece.shape, element });
     }
     for (const { element } of spare) element.remove();
-    this.shown = found;
+    this.shown = shown;
   }
 }
