@@ -159,7 +159,7 @@ dist: site ## what is published, in out/dist/: wheels, source, site, SBOM, check
 	@$(BIN)/python tools/dist.py out/dist
 
 release-check: ## the checklist of a release, about out/dist/ (as root; needs mmdebstrap, mandoc and package registries)
-	@.ci/debian mmdebstrap:mmdebstrap mandoc:mandoc
+	@.ci/debian mmdebstrap:mmdebstrap mandoc:mandoc qemu-aarch64-static:qemu-user-static
 	@$(PYTHON) tools/release.py out/dist $(CHECK)
 
 clean: ## remove everything that was built or written

@@ -1,7 +1,8 @@
 """Build everything that is published: ``python tools/dist.py FOLDER``, after `make site`.
 
 - wheels for manylinux2014 (glibc 2.17 or newer) by `.ci/wheel`: for x86-64, and for each other
-  processor of `TARGETS` for which this toolchain has Rust's standard library;
+  processor of `TARGETS` for which a toolchain has Rust's standard library: the one on the `PATH`, or
+  Debian's in `DEBIAN`;
 - the source distribution;
 - the site as an archive;
 - a software bill of materials (CycloneDX 1.5): the crates of the wheel, and its Python packages;
@@ -17,6 +18,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -32,6 +34,12 @@ ROOT = Path(__file__).resolve().parents[1]
 TARGETS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
 """Targets of wheels. The first one is required."""
 
+DEBIAN = Path("/usr/bin")
+"""Where Debian installs a Rust toolchain."""
+
+DEBIAN_LIBRARY = "rustc-web cargo-web libstd-rust-web-dev:arm64"
+"""Debian's packages with a recent Rust toolchain, and the standard library for aarch64."""
+
 SUMS = "SHA256SUMS"
 
 
@@ -46,12 +54,16 @@ def main() -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for target in TARGETS:
-        if target == TARGETS[0] or has_standard_library(target):
-            print(f"== wheel for {target}", flush=True)
-            run([str(ROOT / ".ci" / "wheel"), sys.executable, str(folder), target])
-        else:
-            print(f"== no wheel for {target}: this Rust has no standard library for it")
+        programs = toolchain(target)
+        if programs is None and target != TARGETS[0]:
+            print(f"== no wheel for {target}: no Rust here has a standard library for it")
             print(f"   rustup target add {target}")
+            print("   or on Debian: dpkg --add-architecture arm64; apt-get update;")
+            print(f"   apt-get install {DEBIAN_LIBRARY}")
+            continue
+        print(f"== wheel for {target}", flush=True)
+        command = [str(ROOT / ".ci" / "wheel"), sys.executable, str(folder), target]
+        run(command, first=programs)
     run([sys.executable, "-m", "maturin", "sdist", "--out", str(folder)])
     (wheel, *_) = sorted(folder.glob("*x86_64.whl"))
     stem = "-".join(wheel.name.split("-")[:2])
@@ -62,16 +74,28 @@ def main() -> None:
     print((folder / SUMS).read_text(encoding="utf-8"), end="")
 
 
-def run(command: list[str]) -> None:
-    """Run a program in the folder of the repository, and end if it fails."""
-    if (status := subprocess.run(command, cwd=ROOT, check=False).returncode) != 0:
-        sys.exit(f"error: `{' '.join(command[:4])}` failed with exit status {status}")
+def run(command: list[str], *, first: Path | None = None) -> None:
+    """Run a program in the folder of the repository, and end if it fails.
+
+    Programs of the folder ``first`` hide those with the same name on the `PATH`.
+    """
+    path = os.pathsep.join([*([str(first)] if first else []), os.environ["PATH"]])
+    done = subprocess.run(command, cwd=ROOT, check=False, env={**os.environ, "PATH": path})
+    if done.returncode != 0:
+        sys.exit(f"error: `{' '.join(command[:4])}` failed with exit status {done.returncode}")
 
 
-def has_standard_library(target: str) -> bool:
-    """Return whether the Rust toolchain can build for a target."""
-    rustc = shutil.which("rustc") or "rustc"
-    command = [rustc, "--print", "target-libdir", "--target", target]
+def toolchain(target: str) -> Path | None:
+    """Return the folder of a `rustc` that has the standard library of a target."""
+    for compiler in (shutil.which("rustc"), str(DEBIAN / "rustc")):
+        if compiler and Path(compiler).exists() and has_standard_library(compiler, target):
+            return Path(compiler).parent
+    return None
+
+
+def has_standard_library(compiler: str, target: str) -> bool:
+    """Return whether a Rust compiler can build for a target."""
+    command = [compiler, "--print", "target-libdir", "--target", target]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return any(Path(found.stdout.strip()).glob("libstd-*.rlib"))
 

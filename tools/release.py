@@ -3,71 +3,29 @@
 FOLDER is that of `make dist`. Each row of the printed table is a check, and the exit status is 0 if
 all of them hold. Root file systems are made by mmdebstrap, as root, or given by `--root`: Debian
 stable and the release after it, with Python and without a compiler or Rust. Programs in them
-have a network namespace of their own. Only pip, pipx and uv need package registries.
+have a network namespace of their own. The wheel for aarch64 is installed in a third one, whose
+programs QEMU executes. Only pip, pipx and uv need package registries.
 """
 
-# ruff: noqa: S603, T201 (the program runs others, and prints its findings)
+# ruff: noqa: T201 (the program prints its findings)
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
-import resource
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-HERE = Path(__file__).resolve().parent
+from release_programs import ROOT, CheckError, NotRunError, Release, environment, output, tool
+from release_system import EmulatedSystem, RootSystem
 
 DISTRIBUTIONS = ("bookworm", "trixie")
 """Releases of Debian: the one of most users, and one with a newer Python and C library."""
-
-DEMO_SECONDS = 20
-"""Longest time of `tcpsf demo`, with which issue 26 defines an installation that is fast enough."""
-
-COMMANDS = re.compile(r"^(?:\.venv/bin/)?(tcpsf [^#\n]+)", re.MULTILINE)
-"""A command of the readme's shell blocks."""
-
-PROGRAM = (HERE / "release_live.py").read_text(encoding="utf-8")
-"""Program that uses `serve` and `link`, run in a root file system."""
-
-
-NETWORK = 'ip link set lo up && ip address add 192.0.2.1/32 dev lo && exec "$@"'
-"""Program of a shell that gives a network namespace an address, and runs a command in it."""
-
-
-class CheckError(Exception):
-    """A check that does not hold, with the reason."""
-
-
-class NotRunError(Exception):
-    """A check that cannot run here, with the reason."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
-    """The files to be published."""
-
-    folder: Path
-    version: str
-
-    @property
-    def wheel(self) -> Path:
-        """Return the wheel for x86-64."""
-        found = sorted(self.folder.glob(f"tcpsf-{self.version}-*manylinux*x86_64.whl"))
-        if not found:
-            raise CheckError(f"no manylinux wheel of version {self.version} in {self.folder}")
-        return found[0]
 
 
 def main() -> int:
@@ -112,6 +70,11 @@ def run_all(
             (f"{distribution}: {step.__name__}", step)
             for step in (system.install, system.demo, system.live, system.readme)
         ]
+    other = EmulatedSystem(DISTRIBUTIONS[0], None, release, work)
+    checks += [
+        (f"{other.processor}: {step.__name__}", step)
+        for step in (other.install, other.same_results)
+    ]
     for name, check in checks:
         began = time.monotonic()
         if name in skipped or name.split(":")[0] in skipped:
@@ -203,7 +166,7 @@ def check_manuals(release: Release, work: Path) -> str:
     """Check the man pages of the wheel with mandoc."""
     mandoc = tool("mandoc")
     folder = work / "manuals"
-    output(sys.executable, "-m", "zipfile", "-e", str(release.wheel), str(folder))
+    output(sys.executable, "-m", "zipfile", "-e", str(release.wheel()), str(folder))
     pages = sorted(folder.glob("*.data/data/share/man/man1/*.1"))
     if not pages:
         raise CheckError("the wheel has no man pages")
@@ -224,7 +187,7 @@ def check_pipx(release: Release, work: Path) -> str:
         "PIPX_BIN_DIR": str(home / "bin"),
         "PIPX_MAN_DIR": str(home / "man"),
     }
-    output(python, "-m", "pipx", "install", "--quiet", str(release.wheel), extra=variables)
+    output(python, "-m", "pipx", "install", "--quiet", str(release.wheel()), extra=variables)
     if not (home / "man" / "man1" / "tcpsf-sim.1").exists():
         raise CheckError("pipx links no man page")
     return works(home / "bin" / "tcpsf", release)
@@ -239,7 +202,7 @@ def check_uv(release: Release, work: Path) -> str:
         "UV_TOOL_BIN_DIR": str(home / "bin"),
         "UV_CACHE_DIR": str(work / "uv-cache"),
     }
-    chosen = ("--python", sys.executable, str(release.wheel))
+    chosen = ("--python", sys.executable, str(release.wheel()))
     output(python, "-m", "uv", "tool", "install", "--quiet", *chosen, extra=variables)
     return works(home / "bin" / "tcpsf", release)
 
@@ -263,137 +226,6 @@ def check_sdist(release: Release, work: Path) -> str:
     output(python, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder), str(source))
     (built,) = folder.glob("*.whl")
     return built.name
-
-
-class RootSystem:
-    """A root file system with Python, in which the wheel is installed."""
-
-    def __init__(self, distribution: str, given: Path | None, release: Release, work: Path) -> None:
-        self.distribution = distribution
-        self.release = release
-        self.work = work
-        self.path = given or work / distribution
-        self.given = given is not None
-
-    def install(self) -> str:
-        """Make the root file system, and install the wheel without a network."""
-        if os.geteuid() != 0:
-            raise NotRunError("needs root")
-        if not self.given:
-            options = ("--variant=minbase", "--include=python3,python3-venv")
-            output(tool("mmdebstrap"), *options, self.distribution, str(self.path))
-        for program in ("cc", "gcc", "rustc", "cargo"):
-            if shutil.which(program, path=f"{self.path}/usr/bin:{self.path}/usr/local/bin"):
-                raise CheckError(f"the root file system has `{program}`")
-        folder = self.path / "opt" / "release"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        number = self.inside("python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])")
-        chosen = ("--only-binary", ":all:", "--python-version", number.strip())
-        output(
-            *(environment(self.work / "builder"), "-m", "pip", "download", "--quiet"),
-            *(*chosen, "--dest", str(folder), str(self.release.wheel)),
-        )
-        shutil.copytree(ROOT / "python" / "tcpsf" / "examples", folder / "scenarios")
-        (folder / "live.py").write_text(PROGRAM, encoding="utf-8")
-        self.inside("python3", "-m", "venv", "--clear", "/opt/tcpsf")
-        packages = ("--no-index", "--find-links", "/opt/release", "tcpsf")
-        self.inside("/opt/tcpsf/bin/pip", "install", "--quiet", *packages)
-        return f"Python {number.strip()}, no compiler"
-
-    def demo(self) -> str:
-        """Run the demo, and compare its time with `DEMO_SECONDS`."""
-        self.needed()
-        began, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-        self.inside("/opt/tcpsf/bin/tcpsf", "-q", "demo", "--out", f"/opt/demo-{time.time_ns()}")
-        seconds = time.monotonic() - began
-        work = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - used.ru_utime
-        text = f"{seconds:.1f} s, {work:.1f} s of processor time; at most {DEMO_SECONDS} s"
-        if seconds > DEMO_SECONDS:
-            raise CheckError(f"`tcpsf demo` took {text}")
-        return text
-
-    def live(self) -> str:
-        """Fetch a file from `tcpsf serve`, and through `tcpsf link`, as root."""
-        self.needed()
-        return self.inside("/opt/tcpsf/bin/python", "/opt/release/live.py").strip()
-
-    def readme(self) -> str:
-        """Run the commands of the readme's shell blocks."""
-        self.needed()
-        text = (ROOT / "README.md").read_text(encoding="utf-8")
-        blocks = "\n".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
-        commands = [each.strip() for each in COMMANDS.findall(blocks)]
-        if len(commands) < 3:
-            raise CheckError("the readme has fewer than three commands")
-        folder = f"/opt/readme-{time.time_ns()}"
-        self.inside("/bin/cp", "-r", "/opt/release", folder)
-        for command in commands:
-            self.inside("/bin/sh", "-c", f"cd {folder} && PATH=/opt/tcpsf/bin:$PATH {command}")
-        return f"{len(commands)} commands"
-
-    def needed(self) -> None:
-        """Check that the wheel has been installed."""
-        if not (self.path / "opt" / "tcpsf" / "bin" / "tcpsf").exists():
-            raise NotRunError("nothing is installed")
-
-    def inside(self, *command: str) -> str:
-        """Run a command in the root file system and return its output."""
-        with mounted(self.path):
-            return output(
-                *(tool("unshare"), "--net", "--mount", "--pid", "--fork", "--kill-child"),
-                *("/bin/sh", "-c", NETWORK, "sh", tool("chroot"), str(self.path), *command),
-                extra={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/root"},
-            )
-
-
-@contextmanager
-def mounted(root: Path) -> Iterator[None]:
-    """Mount devices, processes and the state of the kernel in a root file system."""
-    mounts = [("--rbind", "/dev"), ("--rbind", "/sys"), ("--rbind", "/proc")]
-    for option, place in mounts:
-        output(tool("mount"), option, "--make-rslave", place, f"{root}{place}")
-    try:
-        yield
-    finally:
-        for _, place in reversed(mounts):
-            output(tool("umount"), "--recursive", "--lazy", f"{root}{place}", check=False)
-
-
-def environment(folder: Path, *packages: str) -> str:
-    """Return the interpreter of an environment with packages, which is made if it is not there."""
-    python = folder / "bin" / "python"
-    if not python.exists():
-        output(sys.executable, "-m", "venv", str(folder))
-        if packages:
-            output(str(python), "-m", "pip", "install", "--quiet", *packages)
-    return str(python)
-
-
-def tool(name: str) -> str:
-    """Return the path of a program."""
-    if (path := shutil.which(name)) is None:
-        raise NotRunError(f"there is no `{name}` here")
-    return path
-
-
-def output(
-    *command: str, cwd: Path = ROOT, check: bool = True, extra: dict[str, str] | None = None
-) -> str:
-    """Run a program and return its standard output, or its standard error with ``check=False``."""
-    done = subprocess.run(
-        [shutil.which(command[0]) or command[0], *command[1:]],
-        cwd=cwd,
-        env={**os.environ, **(extra or {})},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if check and done.returncode != 0:
-        last = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
-        raise CheckError(f"`{' '.join(command)[:80]}`: exit status {done.returncode}: {last}")
-    return done.stdout if check else done.stdout + done.stderr
 
 
 if __name__ == "__main__":
