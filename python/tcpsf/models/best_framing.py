@@ -326,6 +326,15 @@ def _enumerated(
     return np.array(times)
 
 
+def _means(times: Array, losses: Array) -> Array:
+    """Mean for each row of losses."""
+    expected = times[np.newaxis, :]
+    for lost in losses.T[::-1]:
+        arrives, is_lost = np.split(expected, 2, axis=1)
+        expected = arrives + lost[:, np.newaxis] * (is_lost - arrives)
+    return np.asarray(expected[:, 0])
+
+
 def _judge(times: Array, losses: Array) -> tuple[Array, Array]:
     """Mean and 99th percentile for each row of losses."""
     odds = np.ones((losses.shape[0], 1))
@@ -368,8 +377,10 @@ def _best_of(case: ReplyCase, count: int, objective: Objective) -> tuple[int, ..
 
 def _values(case: ReplyCase, times: Array, rows: Array, objective: Objective) -> Array:
     """Values that the search minimizes; among equal 99th percentiles the mean decides."""
+    if objective == "mean":
+        return _means(times, case.losses(rows))
     mean, p99 = _judge(times, case.losses(rows))
-    return mean if objective == "mean" else p99 + 1e-6 * mean
+    return p99 + 1e-6 * mean
 
 
 def _on_grid(size: int, count: int, grid: int, most: int) -> Array:

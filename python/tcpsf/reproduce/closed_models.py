@@ -5,7 +5,9 @@ Thresholds are the texts' own words. Nothing in the modules `closed_<topic>` is 
 
 from __future__ import annotations
 
-from tcpsf.evaluation.data import Report
+from collections.abc import Callable, Mapping
+
+from tcpsf.evaluation.data import Report, Section
 from tcpsf.report.sheet import report
 from tcpsf.reproduce import (
     closed_best_framing,
@@ -25,18 +27,23 @@ HEADLINE = (
 """Keys of the papers' main claims."""
 
 
+SECTIONS: Mapping[str, Callable[[], Section]] = {
+    "small-window": closed_small_window.section,
+    "short-flows": closed_short_flows.section,
+    "packet-discard": closed_packet_discard.section,
+    "best-framing": closed_best_framing.section,
+}
+"""Sections in the order of the report, by their keys."""
+
+SUBTITLE = "Figures with closed formulae, computed from the corrected equations, and the claims of the texts."
+
+
 def model_report(*, command: str) -> Report:
     """Return all closed models as one report."""
-    sections = (
-        closed_small_window.section(),
-        closed_short_flows.section(),
-        closed_packet_discard.section(),
-        closed_best_framing.section(),
-    )
     return report(
-        sections,
+        [section() for section in SECTIONS.values()],
         title="Closed models of the papers: figures and claims reproduced",
-        subtitle="Figures with closed formulae, computed from the corrected equations, and the claims of the texts.",
+        subtitle=SUBTITLE,
         command=command,
         headline=HEADLINE,
     )
@@ -44,9 +51,8 @@ def model_report(*, command: str) -> Report:
 
 def model_section(key: str, *, command: str) -> Report:
     """Return one paper's section of `model_report` as a report of its own, by the section's key."""
-    made = model_report(command=command)
-    (section,) = (section for section in made.sections if section.key == key)
+    section = SECTIONS[key]()
     title = f"Closed models: {section.title[0].lower()}{section.title[1:]}"
     found = [each.key for each in section.findings]
     main = [key for key in HEADLINE if key in found]
-    return report([section], title=title, subtitle=made.subtitle, command=command, headline=main)
+    return report([section], title=title, subtitle=SUBTITLE, command=command, headline=main)
