@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -79,11 +80,32 @@ def test_help_lists_every_key(tcpsf: Command, paper: str) -> None:
 
 
 @pytest.mark.usefixtures("cruz_alone")
-def test_the_index_lists_and_links_everything(tcpsf: Command, tmp_path: Path) -> None:
+def test_it_goes_on_after_an_interruption_and_lists_everything(
+    tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_words: object, **_more: object) -> None:
+        raise KeyboardInterrupt
+
     out = tmp_path / "all"
-    answer = tcpsf("reproduce", "all", "--only", "santa-cruz,short-flows", "--json", "--out", out)
+    words = ["reproduce", "all", "--only", "santa-cruz,short-flows", "--json", "--out", out]
+    with monkeypatch.context() as patched:
+        patched.setattr("tcpsf.cli.all_reports._closed", interrupted)
+        first = tcpsf(*words)
+    assert first.status == 130
+    assert "run the same command again to continue" in first.err
+    assert not (out / "index.html").exists()
+    answer = tcpsf(*words)
     assert answer.status == 0, answer.err
-    found = json.loads(answer.out)
+    finished = r"^(\d+) runs, (\d+) of them already finished$"
+    runs, there = re.findall(finished, answer.err, re.MULTILINE)[0]
+    assert runs == there
+    assert re.search(r"^santa-cruz: \d+ of \d+ claims hold, ", answer.err, re.MULTILINE)
+    assert "short-flows-live: not run: " in answer.err
+    assert_index(json.loads(answer.out), out)
+
+
+def assert_index(found: dict[str, Any], out: Path) -> None:
+    """The index of `santa-cruz` and `short-flows` lists and links everything."""
     jsonschema.validate(found, schema("index"))
     assert json.loads((out / "index.json").read_text(encoding="utf-8")) == found
     assert [paper["key"] for paper in found["papers"]] == ["santa-cruz", "short-flows"]
@@ -113,8 +135,6 @@ def test_the_index_lists_and_links_everything(tcpsf: Command, tmp_path: Path) ->
     # Measured parts are listed although nobody asked for them.
     assert parts["short-flows-live"]["status"] == "not run"
     assert "`--live`" in parts["short-flows-live"]["reason"]
-    assert re.search(r"^santa-cruz: \d+ of \d+ claims hold, ", answer.err, re.MULTILINE)
-    assert "short-flows-live: not run: " in answer.err
 
 
 @pytest.mark.usefixtures("cruz_alone")
@@ -125,29 +145,6 @@ def test_earlier_results_are_not_replaced_unless_asked(tcpsf: Command, tmp_path:
     assert text.out.startswith("All papers, quick scale: ")
     assert tcpsf(*words).status == 2
     assert tcpsf(*words, "--force").status == 0
-
-
-@pytest.mark.usefixtures("cruz_alone")
-def test_it_goes_on_after_an_interruption(
-    tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(*_words: object, **_more: object) -> None:
-        raise KeyboardInterrupt
-
-    words = ["reproduce", "all", "--only", "santa-cruz,short-flows", "--out", tmp_path / "all"]
-    with monkeypatch.context() as patched:
-        patched.setattr("tcpsf.cli.all_reports._closed", interrupted)
-        answer = tcpsf(*words)
-    assert answer.status == 130
-    assert "run the same command again to continue" in answer.err
-    assert not (tmp_path / "all" / "index.html").exists()
-    again = tcpsf(*words)
-    assert again.status == 0, again.err
-    runs, there = re.findall(
-        r"^(\d+) runs, (\d+) of them already finished$", again.err, re.MULTILINE
-    )[0]
-    assert runs == there
-    assert (tmp_path / "all" / "index.html").is_file()
 
 
 @pytest.mark.usefixtures("cruz_alone")

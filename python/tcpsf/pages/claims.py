@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -87,6 +87,16 @@ def tried() -> Sequence[tuple[str, str]]:
 def _pairs(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for pattern in entry["claims"]:
         yield pattern, " ".join(entry["reading"].split())
+
+
+def without_claims(names: Collection[str], reports: Collection[str]) -> list[str]:
+    """Return the patterns of `tried` about some reports that match none of the names ``REPORT/KEY``."""
+    return [
+        pattern
+        for pattern, _ in tried()
+        if any(fnmatchcase(report, pattern.partition("/")[0]) for report in reports)
+        and not any(fnmatchcase(name, pattern) for name in names)
+    ]
 
 
 def tried_for(judgement: Judgement) -> str:

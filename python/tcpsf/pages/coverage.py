@@ -3,7 +3,8 @@
 The program writes ``docs/reference/coverage.md``. Figures, tables and claims come from the
 exhibits, which are computed from very short runs: their titles, sources and claims do not depend on
 the length of a run. ``coverage.toml`` lists the other items of the papers. The program checks that
-the names in it exist. Paths of files are relative to the source tree.
+the names in it exist, and that the claims exist that ``claims.toml`` names. Paths of files are
+relative to the source tree.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import importlib
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -25,6 +26,7 @@ from tcpsf.cli.app import app
 from tcpsf.errors import ScenarioError
 from tcpsf.evaluation.data import OWN, Report
 from tcpsf.evaluation.evaluate import evaluate
+from tcpsf.pages import claims
 from tcpsf.papers.smart_framing import web_scenario
 from tcpsf.reproduce import catalogue
 from tcpsf.reproduce.closed_models import model_section
@@ -192,10 +194,17 @@ def _findings(report: Report) -> Iterator[Any]:
     return (finding for section in report.sections for finding in section.findings)
 
 
+def tried_without_claims(papers: Iterable[str]) -> list[str]:
+    """Return what `claims.toml` says about claims of papers that none of their reports has."""
+    made = {key: report for paper in papers for key, report in reports(paper).items()}
+    names = {f"{key}/{found.key}" for key, report in made.items() for found in _findings(report)}
+    return claims.without_claims(names, made)
+
+
 def items(paper: str) -> tuple[Item, ...]:
     """Return all rows of a paper: the listed items, then the exhibits, then their claims."""
     rows = [_row(each) for each in listed()[paper]]
-    claims = []
+    claim_rows = []
     for part, report in reports(paper).items():
         shown = {
             (kind, each.key): each
@@ -210,14 +219,14 @@ def items(paper: str) -> tuple[Item, ...]:
                 for key in getattr(exhibit, kind):
                     each = shown[kind, key]
                     rows.append(Item(what=each.title, place=_place(each.source), here=here))
-            claims += [_claim(findings[key], here) for key in exhibit.findings]
+            claim_rows += [_claim(findings[key], here) for key in exhibit.findings]
         if not report.exhibits:
             rows += [
                 Item(what=each.title, place=_place(each.source), here=f"`{part}`")
                 for each in shown.values()
             ]
-            claims += [_claim(finding, f"`{part}`") for finding in findings.values()]
-    return (*rows, *claims)
+            claim_rows += [_claim(finding, f"`{part}`") for finding in findings.values()]
+    return (*rows, *claim_rows)
 
 
 def _claim(finding: Any, here: str) -> Item:
@@ -262,6 +271,8 @@ def _here(name: str) -> str:
 
 def page() -> str:
     """Return the page on the coverage of the papers, as Markdown."""
+    if stale := tried_without_claims(paper.key for paper in catalogue.papers()):
+        raise ValueError(f"claims.toml names claims that no report has: {', '.join(stale)}")
     blocks = [INTRODUCTION, _summary()]
     for paper in catalogue.papers():
         rows = ["| item | in the paper | here | covered |", "| --- | --- | --- | --- |"]
@@ -282,9 +293,9 @@ def _summary() -> str:
     ]
     for paper in catalogue.papers():
         found = items(paper.key)
-        claims = sum(item.what.startswith("Claim: ") for item in found)
+        judged = sum(item.what.startswith("Claim: ") for item in found)
         missing = sum(bool(item.why) for item in found)
-        numbers = (len(found), claims, len(found) - missing, missing)
+        numbers = (len(found), judged, len(found) - missing, missing)
         rows.append(
             f"| [{paper.title}](#{_anchor(paper.title)}) | {' | '.join(map(str, numbers))} |"
         )
