@@ -161,7 +161,7 @@ class EmulatedSystem(RootSystem):
         local = Path(environment(self.work / "native", str(self.release.wheel()))).parent
         scenarios = sorted(path.name for path in EXAMPLES.glob("*.toml"))
         for name in scenarios:
-            options = ("--seed", "1", "--set", "duration=5s", "--json")
+            options = ("--seed", "1", "--json")
             here = output(str(local / "tcpsf"), "sim", str(EXAMPLES / name), *options)
             place = f"/opt/release/scenarios/{name}"
             if here != self.inside("/opt/tcpsf/bin/tcpsf", "sim", place, *options):

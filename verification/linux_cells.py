@@ -95,6 +95,8 @@ class Part:
     every_s: float | None = None
     """Time between connections in seconds, for long replies: the server writes one at a time."""
     verdicts: list[tuple[Setting, Verdict]] = field(default_factory=list)
+    disturbed: list[tuple[Setting, Losses]] = field(default_factory=list)
+    """Cells that were disturbed each time."""
 
 
 def masks(segments: int) -> list[str]:
@@ -180,7 +182,8 @@ def run(
                     wanted.remove(reply.losses)
             if not wanted:
                 break
-        else:
+        part.disturbed.extend((setting, losses) for losses in wanted)
+        if wanted:
             print(f"{len(wanted)} cells of `{part.name}`, {setting}, were disturbed each time")
     for setting in settings:
         mark_varying(part, setting, server)
@@ -303,7 +306,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"{same:.1%} of {sum(one.clear for one in shares)} clear ones as simulated"
         )
     if options.page is not None:
-        rows = [(part.name, part.what, part.verdicts) for part in chosen]
+        rows = [(part.what, part.verdicts, len(part.disturbed)) for part in chosen]
         options.page.write_text(page(rows, late, shares), encoding="utf-8")
     return 1 if failed or not chosen else 0
 

@@ -229,6 +229,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if reason is not None:
         print(f"cannot run: {reason}")
         return 77
+    if options.keep is not None:
+        options.keep.mkdir(parents=True, exist_ok=True)
     verdicts = []
     for number in range(options.first, options.first + options.paths):
         verdicts.append(judged(drawn(number), options.keep))
