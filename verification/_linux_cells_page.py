@@ -82,7 +82,7 @@ def page(rows: Iterable[Row], late: float, shares: Iterable[Proportion]) -> str:
         lines.append(f"| {what} | {len(kinds)} | {' | '.join(map(str, numbers))} | {good:.2%} |")
     lines += ["", "## Cells that differ", ""]
     found = [
-        f"- {setting}, {verdict.reply.losses}"
+        f"- {setting}, {verdict.reply.losses}: {reason(verdict)}"
         for _, cells, _ in rows
         for setting, verdict in cells
         if verdict.kind == "different"
@@ -96,3 +96,21 @@ def page(rows: Iterable[Row], late: float, shares: Iterable[Proportion]) -> str:
         for one in shares
     ]
     return "\n".join(lines) + "\n"
+
+
+def reason(verdict: Verdict) -> str:
+    """Return how a reply of the kernel differs from the simulated one."""
+    live, ours = verdict.reply.sent, verdict.ours
+    pairs = list(zip(live, ours, strict=False))
+    other = next(
+        (one for one, two in pairs if (one.seq, one.length) != (two.seq, two.length)), None
+    )
+    if other is not None:
+        return f"other segments from {1e3 * other.time_s:.0f} ms on"
+    apart_ms = 1e3 * max(abs(one.time_s - two.time_s) for one, two in pairs)
+    text = f"the same segments, up to {apart_ms:.1f} ms apart"
+    if len(ours) > len(live):
+        text += "; the measurement ended before the last of them"
+    elif len(live) > len(ours):
+        text += f"; the kernel sent {len(live) - len(ours)} more"
+    return text
