@@ -90,7 +90,10 @@ def _pairs(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def without_claims(names: Collection[str], reports: Collection[str]) -> list[str]:
-    """Return the patterns of `tried` about some reports that match none of the names ``REPORT/KEY``."""
+    """Return the patterns of `tried` about some reports that match none of the names.
+
+    A name is ``REPORT/KEY``.
+    """
     return [
         pattern
         for pattern, _ in tried()
