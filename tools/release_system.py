@@ -191,15 +191,19 @@ def mounted(root: Path) -> Iterator[None]:
 def emulated() -> Iterator[None]:
     """Let the kernel hand programs for aarch64 to QEMU (`binfmt_misc`)."""
     interpreter = tool("qemu-aarch64-static")
-    handler = BINFMT / "tcpsf-aarch64"
-    if not (BINFMT / "register").exists():
+    mounted_before = (BINFMT / "register").exists()
+    if not mounted_before:
         output(tool("mount"), "-t", "binfmt_misc", "binfmt_misc", str(BINFMT))
-    if handler.exists() or any(BINFMT.glob("qemu-aarch64*")):
-        yield
-        return
-    # F: the kernel opens the interpreter now, so the root file systems do not need it.
-    (BINFMT / "register").write_text(f":{handler.name}:M::{MAGIC}:{MASK}:{interpreter}:F\n")
+    handler = BINFMT / "tcpsf-aarch64"
+    known_before = handler.exists() or any(BINFMT.glob("qemu-aarch64*"))
     try:
+        if not known_before:
+            # F: the kernel opens the interpreter now, so the root file systems do not need it.
+            line = f":{handler.name}:M::{MAGIC}:{MASK}:{interpreter}:F\n"
+            (BINFMT / "register").write_text(line)
         yield
     finally:
-        handler.write_text("-1\n")
+        if not known_before and handler.exists():
+            handler.write_text("-1\n")
+        if not mounted_before:
+            output(tool("umount"), str(BINFMT))
