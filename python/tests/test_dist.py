@@ -96,3 +96,21 @@ def test_checksums_are_those_of_sha256sum(dist: ModuleType, tmp_path: Path) -> N
     done = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "a: OK\nb: OK\n")
     assert dist.checksums(tmp_path) == sums.read_text(encoding="utf-8")
+
+
+def test_the_toolchain_with_the_standard_library_of_a_target(
+    dist: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("first", "debian"):
+        folder = tmp_path / name
+        (folder / "lib").mkdir(parents=True)
+        (folder / "rustc").write_text(f"#!/bin/sh\necho {folder}/lib\n", encoding="utf-8")
+        (folder / "rustc").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'first'}:{os.environ['PATH']}")
+    monkeypatch.setattr(dist, "DEBIAN", tmp_path / "debian")
+    target = "aarch64-unknown-linux-gnu"
+    assert dist.toolchain(target) is None
+    (tmp_path / "debian" / "lib" / "libstd-1234.rlib").touch()
+    assert dist.toolchain(target) == tmp_path / "debian"
+    (tmp_path / "first" / "lib" / "libstd-5678.rlib").touch()
+    assert dist.toolchain(target) == tmp_path / "first"
