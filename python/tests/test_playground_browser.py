@@ -114,6 +114,8 @@ def test_a_drag_delays_a_packet(browser: Browser) -> None:
     number = [p["number"] for p in before["packets"] if p["payload_bytes"]][2]
     x, y = near_arrival(browser, number)
     browser.mouse("mouseMoved", x, y)
+    assert browser.value("document.querySelector('.arrows .near').getBBox().width") > 100
+    assert browser.value(f"{packet('a', number)}.classList.contains('near')")
     browser.mouse("mousePressed", x, y, buttons=1)
     for step in (10, 25, 40):
         browser.mouse("mouseMoved", x, y + step, buttons=1)
