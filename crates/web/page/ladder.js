@@ -223,6 +223,7 @@ class Ladder {
     if (!last || Object.keys(last).some((each) => last[each] !== this.last[each])) this.showPackets(arrowsOf(flow, axis, width, marks, this.drawn));
   }
 
+  /** Draws the arrows and labels of all packets. */
   showPackets(arrows) {
     this.arrows = arrows;
     for (const [kind, [way, head]] of this.paths) {

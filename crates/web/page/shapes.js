@@ -54,7 +54,6 @@ function takenAlike(pieces, shape) {
 class Pieces {
   constructor(parent) {
     this.parent = parent;
-    /** Shapes and elements by key. */
     this.shown = new Map();
   }
 
@@ -66,10 +65,9 @@ class Pieces {
       while (found.has(key)) key = `${piece.key} ${(again += 1)}`;
       found.set(key, piece);
     }
-    const spare = [...this.shown].filter(([key]) => !found.has(key)).map(([, drawn]) => drawn);
+    const spare = [...this.shown].filter(([key]) => !found.has(key)).map(([, piece]) => piece);
     const places = new Map([...this.parent.children].map((element, place) => [element, place]));
     let [place, after] = [-1, null];
-    const shown = new Map();
     for (const [key, piece] of found) {
       const kept = this.shown.get(key);
       const before = kept ?? takenAlike(spare, piece.shape);
@@ -80,9 +78,8 @@ class Pieces {
       else if (after) after.after(element);
       else this.parent.prepend(element);
       after = element;
-      shown.set(key, { shape: piece.shape, element });
     }
     for (const { element } of spare) element.remove();
-    this.shown = shown;
+    this.shown = found;
   }
 }
