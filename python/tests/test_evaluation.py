@@ -15,6 +15,7 @@ from test_cli import schema
 from tcpsf import Scenario, TcpsfError
 from tcpsf.evaluation.data import Report
 from tcpsf.evaluation.plan import Scale, make
+from tcpsf.pages import claims
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_figures as figures
 from tcpsf.report import tidy
@@ -77,6 +78,7 @@ def test_every_simulated_figure_and_table_is_there(report: Report) -> None:
     shown = [figure for section in report.sections for figure in section.figures]
     tables = [table for section in report.sections for table in section.tables]
     assert Counter(each.key for each in shown) == Counter(FIGURES)
+    assert claims.without_claims({"smart-framing": report}) == []
     assert Counter(each.key for each in tables) == Counter(TABLES)
     by_key = {figure.key: figure for figure in shown}
     assert [point.x for point in by_key["fig-2"].series[0].points] == list(figures.LOADS)

@@ -18,6 +18,7 @@ from tcpsf.evaluation.data import Report, TableCell
 from tcpsf.evaluation.evaluate import evaluate
 from tcpsf.evaluation.plan import Case, Scale, make, plan
 from tcpsf.evaluation.watch import Delay, Delays, Rows
+from tcpsf.pages import claims
 from tcpsf.papers import santa_cruz as paper
 from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_text
@@ -109,6 +110,7 @@ def test_every_figure_and_table_is_there(report: Report) -> None:
     shown = [figure for section in report.sections for figure in section.figures]
     tables = [table for section in report.sections for table in section.tables]
     assert Counter(each.key for each in shown) == Counter(FIGURES)
+    assert claims.without_claims({"santa-cruz": report}) == []
     assert Counter(each.key for each in tables) == Counter(TABLES)
     assert all(len(series.points) > 150 for figure in shown for series in figure.series)
     for table in tables:

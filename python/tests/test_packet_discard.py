@@ -21,6 +21,7 @@ from tcpsf.evaluation import judge
 from tcpsf.evaluation.data import Report
 from tcpsf.evaluation.plan import Case, Scale, make, plan
 from tcpsf.models import packet_discard as model
+from tcpsf.pages import claims
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.report.evaluation_page import page
@@ -306,6 +307,7 @@ def test_every_figure_and_table_is_there(report: Report) -> None:
         each.key for section in report.sections for each in section.findings
     )
     assert Counter(each.key for each in figures) == Counter(FIGURES)
+    assert claims.without_claims({"packet-discard": report}) == []
     assert Counter(each.key for each in tables) == Counter(TABLES)
     drawings = [drawing for section in report.sections for drawing in section.drawings]
     assert Counter(each.key for each in drawings) == Counter(DRAWINGS)

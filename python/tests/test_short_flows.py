@@ -20,6 +20,7 @@ from tcpsf.chart import marks, upright
 from tcpsf.evaluation.data import Report, TableCell
 from tcpsf.evaluation.plan import Scale, make, plan
 from tcpsf.intervals import Same
+from tcpsf.pages import claims
 from tcpsf.papers import short_flows as paper
 from tcpsf.papers import short_flows_simulated as simulated
 from tcpsf.papers.short_flows_simulated import CLOSEST, TEXT, TransferPoint, network
@@ -349,6 +350,7 @@ def test_every_headline_is_a_claim() -> None:
     )
     keys = {finding.key for section in made.sections for finding in section.findings}
     assert set(module.HEADLINE) <= keys
+    assert claims.without_claims({"short-flows": made}) == []
     shown = [figure.key for section in made.sections for figure in section.figures]
     tables = [table.key for section in made.sections for table in section.tables]
     assert {f"fig-{number}" for number in range(5, 17)} <= set(shown)

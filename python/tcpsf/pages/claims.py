@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sys
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpsf import text
+from tcpsf.evaluation.data import Report
 from tcpsf.reproduce import catalogue
 
 VERDICTS = ("holds", "does not hold", "undecided")
@@ -89,15 +90,21 @@ def _pairs(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield pattern, " ".join(entry["reading"].split())
 
 
-def without_claims(names: Collection[str], reports: Collection[str]) -> list[str]:
-    """Return the patterns of `tried` about some reports that match none of the names.
+def without_claims(reports: Mapping[str, Report]) -> list[str]:
+    """Return the patterns of `tried` that match no claim of their report.
 
-    A name is ``REPORT/KEY``.
+    Patterns about other reports than those given by their keys are left out.
     """
+    names = {
+        f"{key}/{finding.key}"
+        for key, report in reports.items()
+        for section in report.sections
+        for finding in section.findings
+    }
     return [
         pattern
         for pattern, _ in tried()
-        if any(fnmatchcase(report, pattern.partition("/")[0]) for report in reports)
+        if pattern.partition("/")[0] in reports
         and not any(fnmatchcase(name, pattern) for name in names)
     ]
 

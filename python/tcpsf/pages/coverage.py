@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -194,13 +194,6 @@ def _findings(report: Report) -> Iterator[Any]:
     return (finding for section in report.sections for finding in section.findings)
 
 
-def tried_without_claims(papers: Iterable[str]) -> list[str]:
-    """Return what `claims.toml` says about claims of papers that none of their reports has."""
-    made = {key: report for paper in papers for key, report in reports(paper).items()}
-    names = {f"{key}/{found.key}" for key, report in made.items() for found in _findings(report)}
-    return claims.without_claims(names, made)
-
-
 def items(paper: str) -> tuple[Item, ...]:
     """Return all rows of a paper: the listed items, then the exhibits, then their claims."""
     rows = [_row(each) for each in listed()[paper]]
@@ -271,7 +264,10 @@ def _here(name: str) -> str:
 
 def page() -> str:
     """Return the page on the coverage of the papers, as Markdown."""
-    if stale := tried_without_claims(paper.key for paper in catalogue.papers()):
+    made = {
+        key: report for paper in catalogue.papers() for key, report in reports(paper.key).items()
+    }
+    if stale := claims.without_claims(made):
         raise ValueError(f"claims.toml names claims that no report has: {', '.join(stale)}")
     blocks = [INTRODUCTION, _summary()]
     for paper in catalogue.papers():
