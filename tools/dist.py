@@ -35,7 +35,7 @@ TARGETS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
 """Targets of wheels. The first one is required."""
 
 DEBIAN = Path("/usr/bin")
-"""Where Debian installs a Rust toolchain."""
+"""Folder with the programs of Debian's Rust toolchain."""
 
 DEBIAN_LIBRARY = "rustc-web cargo-web libstd-rust-web-dev:arm64"
 """Debian's packages with a recent Rust toolchain, and the standard library for aarch64."""

@@ -19,11 +19,8 @@ from release_programs import ROOT, CheckError, NotRunError, Release, environment
 
 EXAMPLES = ROOT / "python" / "tcpsf" / "examples"
 
-OPTIONS = ("--variant=minbase", "--include=python3,python3-venv")
-"""Options of mmdebstrap."""
-
 BINFMT = Path("/proc/sys/fs/binfmt_misc")
-"""Where the kernel lists the formats of programs that others execute."""
+"""Mount point of `binfmt_misc`, the kernel's list of executable formats with their interpreters."""
 
 MAGIC = r"\x7fELF\x02\x01\x01" + r"\x00" * 9 + r"\x02\x00\xb7\x00"
 MASK = r"\xff" * 7 + r"\x00" + r"\xff" * 8 + r"\xfe\xff\xff\xff"
@@ -50,6 +47,8 @@ class RootSystem:
     """Processor of the wheel, with the name that Python's platform tags use."""
     platforms: tuple[str, ...] = ()
     """Platform tags of the packages that the wheel needs, if not those of this machine."""
+    options: tuple[str, ...] = ("--variant=minbase", "--include=python3,python3-venv")
+    """Options of mmdebstrap."""
 
     def __init__(self, distribution: str, given: Path | None, release: Release, work: Path) -> None:
         self.distribution = distribution
@@ -63,7 +62,7 @@ class RootSystem:
         if os.geteuid() != 0:
             raise NotRunError("needs root")
         if not self.given:
-            self.make()
+            output(tool("mmdebstrap"), *self.options, self.distribution, str(self.path))
         for program in ("cc", "gcc", "rustc", "cargo"):
             if shutil.which(program, path=f"{self.path}/usr/bin:{self.path}/usr/local/bin"):
                 raise CheckError(f"the root file system has `{program}`")
@@ -84,10 +83,6 @@ class RootSystem:
         packages = ("--no-index", "--find-links", "/opt/release", "tcpsf")
         self.inside("/opt/tcpsf/bin/pip", "install", "--quiet", *packages)
         return f"Python {number.strip()}, no compiler"
-
-    def make(self) -> None:
-        """Make the root file system."""
-        output(tool("mmdebstrap"), *OPTIONS, self.distribution, str(self.path))
 
     def demo(self) -> str:
         """Run the demo, and compare its time with `DEMO_SECONDS`."""
@@ -140,12 +135,7 @@ class EmulatedSystem(RootSystem):
 
     processor = "aarch64"
     platforms = ("manylinux2014_aarch64", "manylinux_2_28_aarch64")
-
-    def make(self) -> None:
-        """Make the root file system. The kernel hands its programs to QEMU."""
-        options = (*OPTIONS, "--architectures=arm64")
-        with emulated():
-            output(tool("mmdebstrap"), *options, self.distribution, str(self.path))
+    options = (*RootSystem.options, "--architectures=arm64")
 
     def install(self) -> str:
         """Make the root file system, and install the wheel without a network."""
@@ -153,25 +143,22 @@ class EmulatedSystem(RootSystem):
             self.release.wheel(self.processor)
         except CheckError as reason:
             raise NotRunError(f"{reason}; hint: the first lines of `make dist`") from None
-        return super().install()
+        with emulated():
+            return super().install()
 
     def same_results(self) -> str:
         """Simulate the examples, and compare all numbers with those of this machine's wheel."""
         self.needed()
         local = Path(environment(self.work / "native", str(self.release.wheel()))).parent
         scenarios = sorted(path.name for path in EXAMPLES.glob("*.toml"))
-        for name in scenarios:
-            options = ("--seed", "1", "--json")
-            here = output(str(local / "tcpsf"), "sim", str(EXAMPLES / name), *options)
-            place = f"/opt/release/scenarios/{name}"
-            if here != self.inside("/opt/tcpsf/bin/tcpsf", "sim", place, *options):
-                raise CheckError(f"the results of {name} differ between the processors")
-        return f"{len(scenarios)} scenarios have equal summaries"
-
-    def inside(self, *command: str) -> str:
-        """Run a command in the root file system and return its output."""
+        options = ("--seed", "1", "--json")
         with emulated():
-            return super().inside(*command)
+            for name in scenarios:
+                here = output(str(local / "tcpsf"), "sim", str(EXAMPLES / name), *options)
+                place = f"/opt/release/scenarios/{name}"
+                if here != self.inside("/opt/tcpsf/bin/tcpsf", "sim", place, *options):
+                    raise CheckError(f"the results of {name} differ between the processors")
+        return f"{len(scenarios)} scenarios have equal summaries"
 
 
 @contextmanager
