@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,6 +45,13 @@ class Event:
     text: str
     functions: set[str] = field(default_factory=set)
     """Functions in the stack. The kernel cannot follow the stack of every interrupt."""
+
+
+def has_tracepoint(point: str) -> bool:
+    """Return whether the kernel has a tracepoint. As root, mount the tracing file system for it."""
+    if os.geteuid() == 0 and TRACING.is_dir() and not (TRACING / "events").is_dir():
+        subprocess.run(["mount", "-t", "tracefs", "tracefs", TRACING], check=False)  # noqa: S603, S607
+    return (TRACING / "events" / point).is_dir()
 
 
 @contextlib.contextmanager

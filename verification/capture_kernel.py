@@ -30,7 +30,7 @@ from typing import Any, Final
 
 from _capture_frames import Frame, frames, repeated
 from _cause_counts import Pairs, matched, report
-from _kernel_trace import DETECTED, REPAIR, TRACING, kernel_causes, tracing
+from _kernel_trace import DETECTED, REPAIR, TRACING, has_tracepoint, kernel_causes, tracing
 from _linux_live import write_settings
 from _linux_server import MOST, PORT
 
@@ -82,8 +82,8 @@ PATHS: Final = tuple(
 
 def main() -> int:
     """Run all paths, and print precision and recall at each position."""
-    if os.geteuid() != 0 or not (TRACING / "events" / "tcp" / "tcp_retransmit_skb").is_dir():
-        print("needs root and the tracing file system at /sys/kernel/tracing")
+    if os.geteuid() != 0 or not has_tracepoint("tcp/tcp_retransmit_skb"):
+        print(f"needs root and the tracing file system at {TRACING}")
         return 77
     pairs: defaultdict[str, Pairs] = defaultdict(Counter)
     unseen: Counter[str] = Counter()

@@ -51,7 +51,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from _kernel_trace import TRACING
+from _kernel_trace import TRACING, has_tracepoint
 from _linux_cells_page import page
 from _linux_live import Losses, Setting, replies
 from _linux_simulated import Proportion, Verdict, judged, likewise, proportion
@@ -229,7 +229,7 @@ def missing() -> str | None:
     """Return what this machine lacks, if anything."""
     if os.geteuid() != 0 or not Path("/dev/net/tun").exists():
         return "it needs root and /dev/net/tun"
-    if not (TRACING / "events" / "tcp" / "tcp_probe").is_dir():
+    if not has_tracepoint("tcp/tcp_probe"):
         return f"it needs the tracing file system at {TRACING}"
     version = os.uname().release.split(".")
     return None if (int(version[0]), int(version[1])) >= (6, 12) else "the kernel is below 6.12"
