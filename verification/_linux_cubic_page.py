@@ -29,8 +29,7 @@ agreement limits what a simulation can reach:
 The simulated path has the round-trip time of the first live segment, and the simulated server
 responds as late as the live one. The client measures the round-trip time with timestamps in
 milliseconds. A fraction of a millisecond may therefore decide with which segment its receive buffer
-grows, and its quick acknowledgments return. On path 18 this moves the end of slow start by a round
-trip.
+grows, and its quick acknowledgments return. This can move the end of slow start by a round trip.
 
 A transfer is repeated if the link delivered a packet more than 2 ms late.
 """
