@@ -51,6 +51,10 @@ def main() -> None:
     site = ROOT / "out" / "site"
     if not (site / "index.html").exists():
         sys.exit("error: cannot find the site in `out/site`\nhint: run `make site` before")
+    if not (site / "play" / "index.html").exists():
+        sys.exit(
+            "error: cannot package the playground: `out/site/play` has no page\nhint: `make web` names what it needs"
+        )
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for target in TARGETS:

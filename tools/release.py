@@ -15,14 +15,19 @@ import argparse
 import json
 import re
 import sys
+import tarfile
 import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from zipfile import ZipFile
 
 from release_programs import ROOT, CheckError, NotRunError, Release, environment, output, tool
 from release_system import EmulatedSystem, RootSystem
+
+PLAYGROUND = "tcpsf/explore/playground.html"
+"""The page of `tcpsf explore` in a wheel."""
 
 DISTRIBUTIONS = ("bookworm", "trixie")
 """Releases of Debian: the one of most users, and one with a newer Python and C library."""
@@ -58,6 +63,7 @@ def run_all(
         ("tree", check_tree),
         ("checksums", lambda: check_sums(release)),
         ("bill", lambda: check_bill(release)),
+        ("playground", lambda: check_playground(release)),
         ("manuals", lambda: check_manuals(release, work)),
         ("pipx", lambda: check_pipx(release, work)),
         ("uv", lambda: check_uv(release, work)),
@@ -160,6 +166,19 @@ def check_bill(release: Release) -> str:
     if str(ROOT) in text:
         raise CheckError("the bill of materials has paths of this machine")
     return f"{len(parts)} components"
+
+
+def check_playground(release: Release) -> str:
+    """Check that each wheel and the site have the playground, which `make web` builds."""
+    files = sorted(release.folder.glob("*.whl"))
+    lacking = [each.name for each in files if PLAYGROUND not in ZipFile(each).namelist()]
+    (site,) = release.folder.glob("*-site.tar.gz")
+    with tarfile.open(site) as archive:
+        if not any(name.endswith("/play/index.html") for name in archive.getnames()):
+            lacking.append(site.name)
+    if lacking:
+        raise CheckError(f"no playground in {', '.join(lacking)}; hint: make web, then make dist")
+    return f"in {len(files)} wheels and the site"
 
 
 def check_manuals(release: Release, work: Path) -> str:

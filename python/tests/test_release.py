@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import importlib
 import sys
+import tarfile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from conftest import REPOSITORY
@@ -49,6 +51,25 @@ def test_faults_of_checksums(tool: ModuleType, release: Any) -> None:
     (release.folder / "SHA256SUMS").unlink()
     with pytest.raises(tool.CheckError, match="hint: make dist"):
         tool.check_sums(release)
+
+
+def test_a_release_without_the_playground(
+    tool: ModuleType, release: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    page = tmp_path_factory.mktemp("site") / "index.html"
+    page.write_text("page", encoding="utf-8")
+    site = release.folder / "tcpsf-site.tar.gz"
+    with ZipFile(release.wheel(), "w") as wheel, tarfile.open(site, "w:gz") as archive:
+        wheel.writestr("tcpsf/__init__.py", "")
+        archive.add(page, "tcpsf-site/index.html")
+    with pytest.raises(
+        tool.CheckError, match=r"in tcpsf-.*\.whl, tcpsf-site\.tar\.gz; hint: make web"
+    ):
+        tool.check_playground(release)
+    with ZipFile(release.wheel(), "a") as wheel, tarfile.open(site, "w:gz") as archive:
+        wheel.write(page, tool.PLAYGROUND)
+        archive.add(page, "tcpsf-site/play/index.html")
+    assert tool.check_playground(release) == "in 1 wheels and the site"
 
 
 def test_another_version(tool: ModuleType, release: Any) -> None:
