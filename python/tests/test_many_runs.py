@@ -77,7 +77,11 @@ def test_memory_does_not_grow_with_the_runs(
         contextlib.redirect_stdout(nowhere),
     ):
         peak_kb(tiny_file, runs=50, json=as_json)  # imports, caches
-        few, many = (peak_kb(tiny_file, runs=number, json=as_json) for number in (200, 1400))
+        # How many results wait at once depends on the load of the machine, so the least of three counts.
+        few, many = (
+            min(peak_kb(tiny_file, runs=number, json=as_json) for _ in range(3))
+            for number in (200, 1400)
+        )
     assert many - few < 1200 * 0.05
 
 
