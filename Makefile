@@ -126,9 +126,9 @@ install: $(PLAIN) ## the package and its command, in .venv/
 
 dev: $(DEV) ## the same, editable, with the tools for tests and lints
 
-verify: $(DEV) ## compare with theory, papers, ns-2, Wireshark, the kernel and hostile peers, each with a verdict (long; not in CI)
+verify: $(DEV) ## compare with theory, papers, ns-2, Wireshark, the kernel and hostile peers, each with a verdict (long; continues when interrupted; not in CI)
 	@.ci/debian ns:ns2 tshark:tshark curl:curl wget:wget ab:apache2-utils wrk:wrk nginx:nginx-light apache2:apache2-bin haproxy:haproxy redis-server:redis-server openssl:openssl chromium:chromium
-	@.ci/each verification $(BIN)/python; programs=$$?; \
+	@.ci/each verification $(BIN)/python out/verify; programs=$$?; \
 		$(MAKE) --no-print-directory verify-random && exit $$programs
 
 # 100 000 cases take some ten minutes on two cores; CASES=1000000 takes a night. Not in release: the assertions that it leaves out are half of what these cases are for.

@@ -13,8 +13,8 @@ from tcpsf.stats import Estimate
 HEAD: Final = """\
 # Fairness of remedies
 
-`verification/cure_fairness.py` writes this page. Two groups of connections share a link whose queue they
-fill: *others* have no remedy, and those *with* it have the remedy of the row, from
+`verification/cure_fairness.py --page docs/reference/fairness.md` writes this page. Two groups of connections
+share a link whose queue they fill: *others* have no remedy, and those *with* it have the remedy of the row, from
 [`tcpsf cure run`](../guides/cure.md). Their round-trip time is 40 ms, and nothing is lost except at the full
 queue. Responses are requested at random times (Poisson), and take 90 % of the link's rate if no group has
 a remedy. Each run is paired with one without a remedy whose requests are sent at the same times.

@@ -1,4 +1,4 @@
-"""Measure what a remedy does to connections without it on the same full queue, and write a page.
+"""Measure what a remedy does to connections without it on the same full queue.
 
     python verification/cure_fairness.py [--runs 5] [--seconds 15] [--page PAGE.md]
 
@@ -39,7 +39,6 @@ from tcpsf.cure import CurePolicy
 from tcpsf.lab.predicted import HEADER
 from tcpsf.live.network import enter
 
-PAGE: Final = Path("docs/reference/fairness.md")
 REMEDIES: Final = ("dup-tail", "dup-tail(delay=10ms)", "tail(n=4)", "fs(n=40, min=11)")
 PORTS: Final = {"plain": 8001, "remedied": 8002}
 RTT_S: Final = 0.04
@@ -275,11 +274,11 @@ def cell(
 
 
 def work(verdicts: Verdicts) -> None:
-    """Measure all cells, write the page, and judge."""
+    """Measure all cells, write the page if one is named, and judge."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=15.0)
-    parser.add_argument("--page", type=Path, default=PAGE)
+    parser.add_argument("--page", type=Path, help="write the tables as Markdown")
     options = parser.parse_args()
     if os.geteuid() != 0:
         message = "it needs root"
@@ -293,7 +292,9 @@ def work(verdicts: Verdicts) -> None:
             FairnessCell.of(remedy, baseline, cell(case, remedy, options)) for remedy in REMEDIES
         ]
         tables.append((case.title, case.text, bool(case.long), cells))
-    options.page.write_text(_cure_fairness_page.page(tables, options.runs), encoding="utf-8")
+    if options.page is not None:
+        page = _cure_fairness_page.page(tables, options.runs)
+        options.page.write_text(page, encoding="utf-8")
     every = [each for *_, cells in tables for each in cells[1:]]
     for is_known in (False, True):
         some = [each for each in every if each.remedy.startswith("fs") is is_known]

@@ -10,8 +10,9 @@ for a difference. A copy must be chosen against independent losses of short resp
 adds packets where a full queue or a policer drops them.
 
 A cell is measured up to four times if the emulator delivered packets too late, because the machine was
-busy. An interrupted run continues with the cells in FILE, and `--predict` simulates these again. It
-needs root, TUN and BPF, and exits with 77 without them.
+busy. An interrupted run continues with the cells in FILE, and `--predict` simulates these again.
+Only `--all` keeps the cells by itself, in `out/cure-map.jsonl`. It needs root, TUN and BPF, and exits
+with 77 without them.
 """
 
 # ruff: noqa: T201 (this module prints verdicts)
@@ -27,6 +28,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import _cure_map_page
@@ -360,7 +362,7 @@ def work(verdicts: Verdicts) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--all", action="store_true", help="measure every cell, and write the page")
     parser.add_argument("--requests", type=int, default=2000)
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--results", type=Path, help="keep the cells here, and continue with them")
     parser.add_argument("--page", type=Path, default=PAGE)
     parser.add_argument("--predict", action="store_true", help="simulate kept cells again")
     options = parser.parse_args()
@@ -369,7 +371,12 @@ def work(verdicts: Verdicts) -> None:
         raise CannotRunError(message)
     enter()
     chosen = [case for case in CASES if options.all or not case.is_long]
-    found = with_first_transmissions({case.title: list(cells(case, options)) for case in chosen})
+    with TemporaryDirectory() as folder:
+        # A run without a file of cells measures each anew: its verdicts are about the present product.
+        new = RESULTS if options.all else Path(folder) / RESULTS.name
+        options.results = options.results or new
+        every = {case.title: list(cells(case, options)) for case in chosen}
+    found = with_first_transmissions(every)
     if options.all:
         situations = [
             _cure_map_page.Situation(title=case.title, text=case.text, cells=found[case.title])
