@@ -44,6 +44,8 @@ const INDEX: i16 = 44;
 const SEGMENTS: i16 = 164;
 const SOCKET: i16 = 168;
 const SEGMENT_BYTES: i16 = 176;
+/// Position of the local port in `struct bpf_sock`.
+const LOCAL_PORT: i16 = 44;
 
 /// Value of `tc_index` of the clone, which passes the program again. It is reset there.
 const CLONED: i32 = 0x7c5f;
@@ -187,6 +189,7 @@ impl<'a> Writer<'a> {
         self.program.set(R6, R1);
         self.program.load(Width::Word, R2, R6, INDEX);
         self.program.jump_if(Equal, R2, CLONED, cloned);
+        self.select_port();
         self.select_cgroup();
         self.read_headers();
         self.select_tail();
@@ -208,6 +211,19 @@ impl<'a> Writer<'a> {
             self.program.exit_with(DROP);
         }
         self.program.finish()
+    }
+
+    /// Leaves packets of sockets with other local ports alone. It precedes everything that calls a
+    /// helper, because most packets of a device may be those of other programs.
+    fn select_port(&mut self) {
+        let ports = self.selection.ports.iter().map(|port| i32::from(*port));
+        if ports.len() > 0 {
+            let (leave, program) = (self.leave, &mut self.program);
+            program.load(Width::Double, R2, R6, SOCKET);
+            program.jump_if(Equal, R2, 0, leave);
+            program.load(Width::Word, R2, R2, LOCAL_PORT);
+            parts::require_one_of(program, R2, ports, leave);
+        }
     }
 
     /// Leaves packets of other cgroups alone.
@@ -255,15 +271,12 @@ impl<'a> Writer<'a> {
         program.jump_if(AtMostSigned, R9, 0, leave);
     }
 
-    /// Leaves all packets alone but the first transmission of the end of a write, from a selected
-    /// port to a selected peer.
+    /// Leaves all packets alone but the first transmission of the end of a write to a selected
+    /// peer.
     fn select_tail(&mut self) {
         let (leave, [snd_nxt, write_seq, peer, acknowledged]) = (self.leave, self.socket);
         let is_first = self.program.label();
         let program = &mut self.program;
-        program.load(Width::Half, R2, R10, TRANSPORT);
-        let ports = self.selection.ports.iter().map(|port| i32::from(port.to_be()));
-        parts::require_one_of(program, R2, ports, leave);
         if let Some(arm) = self.arm {
             arm.require_remedied(program, BUFFER, leave);
         }
