@@ -372,7 +372,7 @@ def work(verdicts: Verdicts) -> None:
     enter()
     chosen = [case for case in CASES if options.all or not case.is_long]
     with TemporaryDirectory() as folder:
-        # A run without a file of cells measures each anew: its verdicts are about the present product.
+        # A run without a file of cells measures each anew, with the present product.
         new = RESULTS if options.all else Path(folder) / RESULTS.name
         options.results = options.results or new
         every = {case.title: list(cells(case, options)) for case in chosen}

@@ -311,7 +311,7 @@ def verdict(kernel: Sequence[Packet], ours: Sequence[Packet], rtt_s: float) -> t
 
 
 def outcomes(cell: Cell, runs: dict[str, Run], more: Sequence[tuple[str, Run]]) -> list[Outcome]:
-    """Return for each run of a bimodal cell whether its packet after the common beginning waited."""
+    """Return for each run of a bimodal cell whether its packet after the common part waited."""
     kernel, ours = runs["kernel"].sent, runs["tcpsf"].sent
     pairs = enumerate(zip(kernel, ours, strict=False))
     index = next(i for i, (a, b) in pairs if abs(a.time_s - b.time_s) > JIFFY_S + 2 * ERROR_S)
