@@ -110,7 +110,7 @@ impl Server {
     /// # Errors
     /// If the folder does not exist, or if a link with this name is running.
     pub(crate) fn new(control: &Control, command: &[String], ends: &Ends) -> io::Result<Self> {
-        let listener = bind(&control.path)?;
+        let listener = listen(&control.path)?;
         listener.set_nonblocking(true)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let data = epoll::EventData::new_u64(LISTENER);
@@ -191,17 +191,32 @@ impl Drop for Server {
     }
 }
 
-/// Binds a socket, in place of one whose process has ended.
-fn bind(path: &Path) -> io::Result<UnixListener> {
-    match UnixListener::bind(path) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => match UnixStream::connect(path) {
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                std::fs::remove_file(path)?;
-                UnixListener::bind(path)
-            }
-            _ => Err(io::Error::new(error.kind(), "a link of this name is running")),
-        },
-        bound => bound,
+/// Makes the socket, in place of one whose process has ended.
+///
+/// It gets its name after it listens. A socket that is bound and does not listen refuses
+/// connections, so another process would remove it as that of an ended link.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    let unnamed = path.with_file_name(format!(".{}", std::process::id()));
+    // Left by a killed process that had the same number.
+    let _ = std::fs::remove_file(&unnamed);
+    let listener = UnixListener::bind(&unnamed)?;
+    let named = name(&unnamed, path);
+    std::fs::remove_file(&unnamed)?;
+    named.map(|()| listener)
+}
+
+/// Gives a socket a further name, unless a process listens at it.
+fn name(socket: &Path, path: &Path) -> io::Result<()> {
+    match std::fs::hard_link(socket, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        result => return result,
+    }
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            std::fs::remove_file(path)?;
+            std::fs::hard_link(socket, path)
+        }
+        _ => Err(io::Error::new(io::ErrorKind::AddrInUse, "a link of this name is running")),
     }
 }
 

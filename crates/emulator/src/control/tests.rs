@@ -1,3 +1,5 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use proptest::prelude::*;
 
 use super::*;
@@ -61,6 +63,36 @@ fn a_long_request_ends_the_session() {
     assert!(session.is_over && session.input.is_empty());
     let answer: Value = serde_json::from_slice(&session.output).unwrap();
     assert_eq!(answer["error"], "cannot read the request: it has more than 65536 bytes");
+}
+
+/// No other process sees a name that refuses connections, which would be that of an ended link.
+#[test]
+fn a_socket_has_its_name_after_it_listens() {
+    let folder = std::env::temp_dir().join(format!("tcpsf-control-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("test.link");
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                let refused = UnixStream::connect(&path)
+                    .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+                assert!(!refused);
+            }
+        });
+        let mut all = Vec::new();
+        for _ in 0..500 {
+            all.push(listen(&path).unwrap());
+            assert_eq!(listen(&path).unwrap_err().to_string(), "a link of this name is running");
+            std::fs::remove_file(&path).unwrap();
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    // The next one replaces a socket whose process has ended, and leaves no other file.
+    drop(listen(&path).unwrap());
+    let _replaced = listen(&path).unwrap();
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 proptest! {
