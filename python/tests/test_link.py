@@ -6,8 +6,10 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import time
 from importlib import resources
 from pathlib import Path
 
@@ -302,6 +304,46 @@ def test_signals_go_to_the_command(number: signal.Signals, status: int) -> None:
     assert process.returncode == status
     assert f"Exit status {status} after " in errors
     assert "Traceback" not in errors
+
+
+SENDER = """
+import os, socket, sys
+address = os.environ["TCPSF_LINK_OUTSIDE"], int(sys.argv[1])
+socket.create_connection(address).sendall(bytes(1000))
+"""
+"""Sends one segment and ends."""
+
+
+@pytest.mark.parametrize(("option", "value"), [("mask", "1"), ("mask-all", "0,0,0,1")])
+def test_data_of_a_command_that_has_ended_are_retransmitted(
+    tcpsf: Command, option: str, value: str
+) -> None:
+    """The segment with the data is lost, or the FIN."""
+    with socket.socket() as server:
+        server.bind(("", 0))
+        server.listen()
+        server.settimeout(20)
+        port = str(server.getsockname()[1])
+        command = (sys.executable, "-c", SENDER, port)
+        assert tcpsf("link", "-q", f"--up-loss-{option}", value, "--", *command).status == 0
+        connection, _ = server.accept()
+        connection.settimeout(20)
+        received = 0
+        while data := connection.recv(10_000):
+            received += len(data)
+        connection.close()
+    assert received == 1000
+
+
+def test_packets_that_no_link_delivers_are_not_awaited_for_ever(tcpsf: Command) -> None:
+    with socket.socket() as server:
+        server.bind(("", 0))
+        server.listen()
+        port = str(server.getsockname()[1])
+        words = ["--up-loss-mask-all", "0,0" + ",1" * 40, "--", sys.executable, "-c", SENDER, port]
+        start = time.monotonic()
+        assert tcpsf("link", "-q", *words).status == 0
+        assert time.monotonic() - start > 3  # the limit
 
 
 def test_a_command_that_cannot_be_run_has_the_status_that_shells_give(

@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 
 use serde::{Deserialize, Serialize};
 use tun::{
-    Block, Error, Gateway, INNER_DEVICE, Interface, NetNamespace, Offload, PassedFds, Prefix, Tun,
-    in_namespaces, in_own_namespaces, ipv6,
+    Block, Error, Gateway, INNER_DEVICE, Interface, NetNamespace, Offload, PassedFds, Prefix,
+    TcpSockets, Tun, in_namespaces, in_own_namespaces, ipv6,
 };
 
 use crate::attached::Attachment;
@@ -178,6 +178,19 @@ impl Network {
         let ends = ends(block, v6);
         let (block, process) = (Some(block), Some(end));
         Ok(Self { outside, inside, user: None, ends, block, gateway: None, process })
+    }
+
+    /// The TCP sockets in the namespace of the inside end.
+    pub(crate) fn inside_sockets(&self) -> Result<TcpSockets, Error> {
+        let namespace = &self.inside.namespace;
+        let Some(user) = &self.user else {
+            return namespace.run(TcpSockets::of_this_namespace)?;
+        };
+        let passed = in_namespaces(user, namespace, || {
+            let fds = TcpSockets::of_this_namespace()?.into_fds();
+            Ok(PassedFds { fds, text: String::new() })
+        })?;
+        Ok(TcpSockets::from_fds(passed.fds))
     }
 
     /// Makes the ends in a process with a user namespace of its own, with a gateway if `dns` is

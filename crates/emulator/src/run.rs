@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::process::Signal;
 use thiserror::Error;
-use tun::{Clock, Priority, Signals, TimerSlack};
+use tun::{Clock, Priority, Signals, TcpSockets, TimerSlack};
 use units::{Duration, Instant};
 
 use crate::attached::{Attachment, Target};
@@ -100,8 +100,11 @@ impl EmulationError {
 pub(crate) const FORWARDED_SIGNALS: [Signal; 4] =
     [Signal::INT, Signal::QUIT, Signal::TERM, Signal::HUP];
 
-/// The maximum time for which packets in the link may still arrive after the command has ended.
+/// The maximum time for which packets of the command may still arrive after it has ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The time between two looks at the sockets of a command that has ended.
+const SOCKETS_PERIOD: Duration = Duration::from_millis(10);
 
 /// The time for which the program at the other end may continue after SIGTERM.
 const TERMINATION_TIMEOUT: Duration = Duration::from_secs(2);
@@ -178,8 +181,9 @@ impl Emulation {
         Ok(Self { settings: settings.clone(), network, attached: true, reach: None })
     }
 
-    /// Runs a command behind the link until it ends, and then until the packets in the link have
-    /// arrived. Termination signals to this process are forwarded to the command.
+    /// Runs a command behind the link until it ends, and then until the packets in the link and
+    /// the data of its closed sockets have arrived, for 3 s at most. Termination signals to this
+    /// process are forwarded to the command.
     ///
     /// # Errors
     /// If the command does not start or the capture cannot be written. An error of the capture is
@@ -266,13 +270,15 @@ impl Emulation {
             .as_deref()
             .map(|words| Program::background(words, &environment(&network.outside)));
         let outside = outside.transpose()?;
+        // Of an existing namespace, most sockets are those of other programs.
+        let sockets = if self.attached { None } else { Some(network.inside_sockets()?) };
         let command = if is_beside || job.command.is_empty() && self.attached {
             self.process()?
         } else {
             Program::foreground(&job.command, &environment(&network.inside))
                 .map_err(EmulationError::Command)?
         };
-        Ok(Programs { command, outside, outside_exit_status: None })
+        Ok(Programs { command, outside, outside_exit_status: None, sockets })
     }
 
     /// The server of requests, if the link has a name.
@@ -316,11 +322,14 @@ struct Programs {
     outside: Option<Program>,
     /// The exit status of the program at the other end, if it ended before the command.
     outside_exit_status: Option<i32>,
+    /// The sockets of the command, if its namespace is new.
+    sockets: Option<TcpSockets>,
 }
 
 impl Programs {
-    /// Forwards packets and signals until the command has ended and the packets in the link have
-    /// arrived. Returns the exit status of the command and the time of its end.
+    /// Forwards packets and signals until the command has ended, the packets in the link have
+    /// arrived, and no closed socket waits for an acknowledgment. Returns the exit status of the
+    /// command and the time of its end.
     fn run(
         &mut self,
         pump: &mut Pump,
@@ -332,15 +341,20 @@ impl Programs {
         let mut ended = clock.now();
         loop {
             pump.process_ready()?;
+            let is_over = self.command.known_status().is_some() && pump.is_empty();
+            let is_sending = is_over && self.is_sending()?;
+            let until = match (is_over, is_sending) {
+                // Only check for packets that have just arrived.
+                (true, false) => Instant::ZERO,
+                (true, true) => deadline.min(clock.now() + SOCKETS_PERIOD),
+                (false, _) => deadline,
+            };
             let to_poll = [
                 signals.map(|signals| signals as _),
                 self.command.pidfd_to_poll(),
                 self.outside.as_ref().and_then(Program::pidfd_to_poll),
                 server.as_deref().map(|server| server as _),
             ];
-            // With empty links, only check for packets that have just arrived.
-            let over = self.command.known_status().is_some() && pump.is_empty();
-            let until = if over { Instant::ZERO } else { deadline };
             let [signal, end, other_end, request] = pump.wait(to_poll, until)?;
             if let Some(server) = server.as_deref_mut().filter(|_| request) {
                 server.serve(pump);
@@ -362,11 +376,16 @@ impl Programs {
                 deadline = ended + DRAIN_TIMEOUT;
             }
             if let Some(status) = self.command.known_status()
-                && ((pump.is_empty() && !pump.is_readable()) || clock.now() >= deadline)
+                && ((is_over && !is_sending && !pump.is_readable()) || clock.now() >= deadline)
             {
                 return Ok((status, ended));
             }
         }
+    }
+
+    /// Whether the kernel has data or a FIN of the command that may have been lost.
+    fn is_sending(&mut self) -> Result<bool, EmulationError> {
+        Ok(self.sockets.as_mut().map_or(Ok(false), TcpSockets::any_is_closing)?)
     }
 
     /// Takes the exit status of the program at the other end. It counts while the command runs.

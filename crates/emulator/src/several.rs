@@ -60,9 +60,9 @@ impl Several {
         std::iter::once(&self.first).chain(&self.others)
     }
 
-    /// Runs the command of `job` behind the links until it ends, and then until the packets in the
-    /// links have arrived. `others` are the captures, schedules and names of the other links; their
-    /// programs are not used. Returns a report for each link, in order.
+    /// Runs the command of `job` behind the links until it ends, and then until its packets have
+    /// arrived, as [`Emulation::run`] does. `others` are the captures, schedules and names of the
+    /// other links; their programs are not used. Returns a report for each link, in order.
     ///
     /// # Errors
     /// The errors of [`Emulation::run`]. Those that concern files and names are found before the

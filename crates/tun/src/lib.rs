@@ -11,6 +11,7 @@
 //! | private networks | [`NetNamespace`] |
 //! | private networks without privileges | [`in_own_namespaces`], [`in_namespaces`] |
 //! | programs in namespaces | [`Namespaces::spawn`] |
+//! | state of the TCP sockets in a namespace | [`TcpSockets`] |
 //! | clock and timely wake-ups | [`Clock`], [`TimerSlack`], [`Priority`] |
 //! | signals such as Ctrl-C | [`Signals`] |
 //! | release of unused memory | [`trim_heap`] |
@@ -33,6 +34,7 @@ mod signals;
 mod source_route;
 mod spawn;
 mod sys;
+mod tcp_sockets;
 mod ticks;
 mod translation;
 mod user_namespace;
@@ -48,6 +50,7 @@ pub use redirect::{DatagramError, limit_unsent, receive_error, receive_redirecte
 pub use rustix::event::{PollFd, PollFlags};
 pub use signals::{CaughtSignal, Signals};
 pub use spawn::Namespaces;
+pub use tcp_sockets::TcpSockets;
 pub use ticks::KernelTicks;
 pub use translation::{Translation, check_reach};
 pub use user_namespace::{PassedFds, in_namespaces, in_own_namespaces};
