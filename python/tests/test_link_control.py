@@ -311,10 +311,12 @@ def test_a_thousand_changes_lose_no_packet(tmp_path: Path) -> None:
         port = receiver.getsockname()[1]
         server.bind(("", port))
         server.listen()
+        server.settimeout(30)
         command = (sys.executable, "-c", SENDER, str(port), "8")
         words = ("--rate", "100mbit", "--delay", "5ms", "--json", str(file))
         with link(*words, command=command) as started:
             connection, _ = server.accept()
+            connection.settimeout(30)
             chosen = random.Random(7)  # noqa: S311 (repeatable)
             changes = 0
             while changes < 1000:
