@@ -87,6 +87,11 @@ class FairnessCell:
             return False
         return one.low <= other.high and other.low <= one.high
 
+    def effect(self) -> str:
+        """Return the effect on the other group, measured and simulated."""
+        pair = (side["plain"].change for side in (self.measured, self.simulated))
+        return " / ".join(_percent(each, signed=True) for each in pair)
+
 
 def _side(before: Sequence[FairnessRun], after: Sequence[FairnessRun], name: str) -> FairnessSide:
     groups = [(one.groups[name], two.groups[name]) for one, two in zip(before, after, strict=True)]

@@ -4,7 +4,7 @@
 
 A server of the kernel's TCP listens at two ports, and a remedy is for the connections of one. Clients of
 both share a link with a finite queue. Runs with a remedy are paired with those without it: requests are
-sent at the same times. Each situation is also simulated. The
+sent at the same times. Each situation is also simulated, with requests at these times. The
 changes of the completion times of connections without a remedy must agree in nine of ten cells: the 95 %
 intervals of the measured and the simulated one overlap. Cells of `fs`, which the simulated sender applies
 to more segments, do not count. It needs root, TUN and BPF, and exits with 77 without them.
@@ -34,9 +34,10 @@ from _cure_fairness_page import FairnessCell, FairnessRun, Group
 from _live import CannotRunError, Verdicts, main
 from _pcapng import records
 
-from tcpsf import Scenario, run
+from tcpsf import RunResult, Scenario, run
 from tcpsf.cure import CurePolicy
-from tcpsf.lab.predicted import HEADER
+from tcpsf.lab.client import TIMEOUT_S
+from tcpsf.lab.server import header
 from tcpsf.live.network import enter
 
 REMEDIES: Final = ("dup-tail", "dup-tail(delay=10ms)", "tail(n=4)", "fs(n=40, min=11)")
@@ -138,12 +139,17 @@ def client(
         "requests": case.long or round(seconds * case.requests_per_s),
         "responses": 1,
         "rate": case.requests_per_s,
-        "seed": f"{name} {seed}",
+        "seed": seed_of(name, seed),
         "out": str(folder / name),
     }
     settings = folder / f"{name}.json"
     settings.write_text(json.dumps(wanted), encoding="utf-8")
     return [sys.executable, "-m", "tcpsf.lab.client", str(settings)]
+
+
+def seed_of(name: str, seed: int) -> str:
+    """Return the random seed of a group's request times."""
+    return f"{name} {seed}"
 
 
 def from_capture(
@@ -197,11 +203,19 @@ def simulated(case: FairnessCase, remedy: str | None, *, seed: int, seconds: flo
     }
     senders = {"plain": "linux", "remedied": with_remedy}
     draw = random.Random(seed)  # noqa: S311 (no secret)
-    workloads = [workload(case, name, senders[name], draw) for name in PORTS]
+    workloads = [
+        workload
+        for name, sender in senders.items()
+        for workload in (
+            [long_transfers(case, name, sender, draw)]
+            if case.long
+            else responses(case, name, sender, seed=seed, seconds=seconds)
+        )
+    ]
     scenario: dict[str, Any] = {
         "name": "fairness",
-        "duration": "60s" if case.long else f"{seconds}s",
-        "trace": list(PORTS),
+        "duration": f"{seconds + TIMEOUT_S}s",
+        "trace": [each["name"] for each in workloads],
         "tcp": {"profile": "linux-6.18"},
         "link": [
             {"name": "down", "from": "server", "to": "client"} | down,
@@ -209,27 +223,34 @@ def simulated(case: FairnessCase, remedy: str | None, *, seed: int, seconds: flo
         ],
         "workload": workloads,
     }
-    result = run(Scenario.from_dict(scenario), seed=seed)
+    return from_simulation(case, run(Scenario.from_dict(scenario), seed=seed))
+
+
+def from_simulation(case: FairnessCase, result: RunResult) -> FairnessRun:
+    """Count the packets of the groups, and their completion times."""
     sent: Counter[str] = Counter()
     dropped: Counter[str] = Counter()
     received: Counter[str] = Counter()
-    opened_s: dict[int, float] = {}
+    opened_s: dict[tuple[str, int], float] = {}
     columns = result.packets.select(
         "event", "workload", "payload_bytes", "from", "time_s", "control", "flow"
     )
-    for event, name, payload, end, time_s, control, flow in columns.iter_rows():
+    for event, workload, payload, end, time_s, control, flow in columns.iter_rows():
+        group = group_of(workload)
         if end == "sender" and control == "SYN" and event == "arrived":
-            opened_s.setdefault(flow, time_s)
+            opened_s.setdefault((workload, flow), time_s)
         elif end == "sender" and payload:
-            sent[name] += event == "sent"
-            dropped[name] += str(event).startswith("dropped")
+            sent[group] += event == "sent"
+            dropped[group] += str(event).startswith("dropped")
             if event == "arrived" and LONG_BEGIN_S <= time_s < LONG_END_S:
-                received[name] += payload
+                received[group] += payload
     times: dict[str, list[float | None]] = {name: [] for name in PORTS}
     # The client sends its request when the handshake is complete, and measures from then on.
     ends = result.flows.select("workload", "flow", "start_s", "receiver_s")
-    for name, flow, start_s, time_s in ends.iter_rows():
-        times[name].append(None if time_s is None else start_s + time_s - opened_s[flow])
+    for workload, flow, start_s, time_s in ends.iter_rows():
+        if (group := group_of(workload)) in times:
+            duration_s = None if time_s is None else start_s + time_s - opened_s[workload, flow]
+            times[group].append(duration_s)
     return FairnessRun(
         {
             name: Group(
@@ -242,22 +263,66 @@ def simulated(case: FairnessCase, remedy: str | None, *, seed: int, seconds: flo
     )
 
 
-def workload(case: FairnessCase, name: str, sender: str, draw: random.Random) -> dict[str, Any]:
-    """Return the workload of a group. Long transfers begin at random times within 20 ms."""
-    found: dict[str, Any] = {
+def group_of(workload: str) -> str:
+    """Return the group of a workload, whose name begins with it."""
+    return workload.partition(" ")[0]
+
+
+def responses(
+    case: FairnessCase, name: str, sender: str, *, seed: int, seconds: float
+) -> list[dict[str, Any]]:
+    """Return workloads of one response each, requested at the times of `client`.
+
+    The server closes a connection after the client. Its FIN is in a packet of its own, that of the
+    simulated sender in the last segment. Another workload sends a packet of this size.
+    """
+    draw = random.Random(seed_of(name, seed))  # noqa: S311 (as the client)
+    found: list[dict[str, Any]] = []
+    at_s = 0.0
+    for number in range(round(seconds * case.requests_per_s)):
+        at_s += draw.expovariate(case.requests_per_s)
+        ends = {"kind": "transfers", "from": "server", "to": "client"}
+        found.append(
+            {
+                "name": f"{name} {number}",
+                "sender": sender,
+                "handshake": True,
+                "opener": "receiver",
+                "start": f"{at_s * 1e9:.0f}ns",
+                "sizes": [case.size + len(header(case.size))],
+            }
+            | ends
+        )
+        fin_s = at_s + 2.5 * RTT_S
+        found.append(
+            {
+                "name": f"FIN {name} {number}",
+                "sender": "linux",
+                "start": f"{fin_s * 1e9:.0f}ns",
+                "sizes": [1],
+            }
+            | ends
+        )
+    return found
+
+
+def long_transfers(
+    case: FairnessCase, name: str, sender: str, draw: random.Random
+) -> dict[str, Any]:
+    """Return the long transfers of a group. They begin at random times within 20 ms."""
+    start, spacing = (f"{draw.uniform(0.0, 10e6):.0f}ns" for _ in range(2))
+    return {
         "name": name,
+        "kind": "transfers",
         "from": "server",
         "to": "client",
         "sender": sender,
         "handshake": True,
         "opener": "receiver",
+        "sizes": [case.size] * case.long,
+        "start": start,
+        "spacing": spacing,
     }
-    if case.long:
-        start, spacing = (f"{draw.uniform(0.0, 10e6):.0f}ns" for _ in range(2))
-        sizes = [case.size] * case.long
-        return found | {"kind": "transfers", "sizes": sizes, "start": start, "spacing": spacing}
-    distribution = {"classes": [case.size + HEADER]}
-    return found | {"kind": "poisson", "rate": case.requests_per_s, "sizes": distribution}
 
 
 def cell(
@@ -295,6 +360,10 @@ def work(verdicts: Verdicts) -> None:
     if options.page is not None:
         page = _cure_fairness_page.page(tables, options.runs)
         options.page.write_text(page, encoding="utf-8")
+    for title, *_, cells in tables:
+        for each in cells[1:]:
+            verdict = "agrees" if each.agrees() else "differs"
+            print(f"         {verdict}  {title}, {each.remedy}: {each.effect()}")
     every = [each for *_, cells in tables for each in cells[1:]]
     for is_known in (False, True):
         some = [each for each in every if each.remedy.startswith("fs") is is_known]

@@ -18,6 +18,11 @@ from tcpsf.live.network import die_with_parent
 LARGEST = 100_000_000
 
 
+def header(size: int) -> bytes:
+    """Return the header of a response with a body of ``size`` bytes."""
+    return f"HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n".encode()
+
+
 async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Answer the requests of a connection."""
     try:
@@ -28,8 +33,7 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
             if not 0 <= size <= LARGEST:
                 writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
             else:
-                header = f"HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n"
-                writer.write(header.encode() + b"x" * size)
+                writer.write(header(size) + b"x" * size)
             await writer.drain()
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, IndexError):
         writer.close()
