@@ -48,6 +48,8 @@ struct FlowSource {
     records: Vec<u32>,
     /// The first hops of its data and of its acknowledgments.
     first_hops: [FirstHop; 2],
+    /// Timers that expire at the same time do so in the reverse order of the flows' starts.
+    newest_first: bool,
     jitter: Option<(Duration, Stream)>,
 }
 
@@ -272,7 +274,8 @@ impl Shared {
         // A deadline that moved back is found when the old entry is due.
         if due < flow.scheduled {
             flow.scheduled = due;
-            let number = flow.serial;
+            let source = &self.sources[usize::from(flow.workload)];
+            let number = flow.timer_number(source.newest_first);
             let slot = to_u32(slot);
             self.timers.push(Timer { at: due, class: Class::Flow, number, slot });
         }
@@ -319,6 +322,7 @@ fn sources(plan: &Plan, network: &Network, seed: Seed) -> Vec<FlowSource> {
                 first_hops: [false, true].map(|back| {
                     FirstHop::new(workload, PathId { workload: number, back }, network)
                 }),
+                newest_first: workload.tcp.has_timer_wheel(),
                 jitter: (!jitter.is_zero())
                     .then(|| (jitter, seed.stream(&workload.jitter_stream()))),
             }

@@ -18,7 +18,7 @@ use units::Instant;
 pub(crate) struct Timer {
     pub(crate) at: Instant,
     pub(crate) class: Class,
-    /// The serial number of the flow, or the index of the workload.
+    /// The number of the flow (`Flow::timer_number`), or the index of the workload.
     pub(crate) number: u64,
     /// The flow's slot in the flow table, or the index of the workload.
     pub(crate) slot: u32,

@@ -75,3 +75,32 @@ fn a_linux_window_grows() {
     assert!(run.flows.sender_s.get(0).is_some_and(|time| time < 2.0));
     assert_eq!(run.flows.retransmitted_segments[0], 0);
 }
+
+/// Two replies of one segment each, started 1 ms apart, whose first transmissions are lost. Their
+/// timers expire in the same slot of the kernel's wheel, which is a stack.
+#[test]
+fn timers_of_one_slot_expire_in_the_reverse_order() {
+    let first_repaired = |tick: &str| {
+        let json = format!(
+            r#"{{
+                "name": "test", "duration": "5s",
+                "tcp": {{"profile": "linux-6.18", "tick": "{tick}"}},
+                "link": [
+                    {{"name": "down", "from": "server", "to": "client", "delay": "20ms",
+                      "rate": "1Mb/s", "loss": {{"kind": "mask", "drops": "1,1"}}}},
+                    {{"name": "up", "from": "client", "to": "server", "delay": "20ms"}}
+                ],
+                "workload": [{{
+                    "name": "two", "kind": "transfers", "from": "server", "to": "client",
+                    "sizes": [1000, 1000], "spacing": "1ms", "sender": "linux"
+                }}]
+            }}"#
+        );
+        let run = Run::new(&Scenario::from_json(&json).expect("a scenario"), 1);
+        assert_eq!(run.flows.retransmitted_segments.iter().sum::<u32>(), 2);
+        // Rows are in the order of completion.
+        run.flows.flow[0]
+    };
+    assert_eq!(first_repaired("4ms"), 1);
+    assert_eq!(first_repaired("0s"), 0);
+}

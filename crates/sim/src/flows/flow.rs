@@ -351,9 +351,16 @@ impl Flow {
         self.send_deferred_until
     }
 
+    /// The number of the flow's timer entries: its serial number or, if newer flows are first among
+    /// entries of the same time, the complement.
+    pub(crate) fn timer_number(&self, newest_first: bool) -> u64 {
+        if newest_first { !self.serial } else { self.serial }
+    }
+
     /// Returns true if this timer entry is current, not stale.
     pub(crate) fn is_current_timer(&self, timer: &Timer) -> bool {
-        self.serial == timer.number && self.scheduled == timer.at
+        self.scheduled == timer.at
+            && (self.serial == timer.number || self.serial == !timer.number)
     }
 
     /// The time of the flow's next timeout.

@@ -374,6 +374,12 @@ impl TcpSettings {
         )
     }
 
+    /// Whether timers are those of Linux's wheel. Its slots expire many timers at once, and each is
+    /// a stack: `enqueue_timer` adds a timer in front of those that were armed before.
+    pub(crate) fn has_timer_wheel(&self) -> bool {
+        tcp::Profile::from(self.profile).is_linux() && !self.tick.0.is_zero()
+    }
+
     /// The profile of the receiving host.
     pub fn receiving_host(&self) -> Profile {
         self.receiver.unwrap_or(self.profile)
