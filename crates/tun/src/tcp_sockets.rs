@@ -48,9 +48,9 @@ impl TcpSockets {
         self.tables.into_iter().map(OwnedFd::from).collect()
     }
 
-    /// Returns true if a socket was closed and its FIN has not been acknowledged (states FIN-WAIT-1,
-    /// LAST-ACK and CLOSING of RFC 9293). The kernel retransmits its data after the program that
-    /// sent them has ended.
+    /// Returns true if a socket was closed and its FIN has not been acknowledged (states
+    /// FIN-WAIT-1, LAST-ACK and CLOSING of RFC 9293). The kernel retransmits its data after the
+    /// program that sent them has ended.
     ///
     /// # Errors
     /// If a table cannot be read.
