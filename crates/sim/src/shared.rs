@@ -32,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) awaited: usize,
     pub(crate) network: Network,
     pub(crate) timers: Timers,
+    /// The number of timers armed whose last one is the first of those at one time.
+    armed: u64,
     sources: Vec<FlowSource>,
     pub(crate) recorder: Recorder,
 }
@@ -48,8 +50,8 @@ struct FlowSource {
     records: Vec<u32>,
     /// The first hops of its data and of its acknowledgments.
     first_hops: [FirstHop; 2],
-    /// Timers that expire at the same time do so in the reverse order of the flows' starts.
-    newest_first: bool,
+    /// Timers of the same time expire in the reverse order of their arming, not that of the flows.
+    last_armed_first: bool,
     jitter: Option<(Duration, Stream)>,
 }
 
@@ -106,6 +108,7 @@ impl Shared {
             end: if plan.warm_up == Instant::ZERO { plan.end() } else { plan.warm_up },
             awaited: 0,
             timers: Timers::new(),
+            armed: 0,
             sources: sources(&plan, &network, seed),
             network,
             recorder: Recorder::new(&plan, links),
@@ -274,8 +277,12 @@ impl Shared {
         // A deadline that moved back is found when the old entry is due.
         if due < flow.scheduled {
             flow.scheduled = due;
-            let source = &self.sources[usize::from(flow.workload)];
-            let number = flow.timer_number(source.newest_first);
+            let number = if self.sources[usize::from(flow.workload)].last_armed_first {
+                self.armed += 1;
+                Timer::last_armed_first(self.armed)
+            } else {
+                flow.serial
+            };
             let slot = to_u32(slot);
             self.timers.push(Timer { at: due, class: Class::Flow, number, slot });
         }
@@ -322,7 +329,7 @@ fn sources(plan: &Plan, network: &Network, seed: Seed) -> Vec<FlowSource> {
                 first_hops: [false, true].map(|back| {
                     FirstHop::new(workload, PathId { workload: number, back }, network)
                 }),
-                newest_first: workload.tcp.has_timer_wheel(),
+                last_armed_first: workload.tcp.has_timer_wheel(),
                 jitter: (!jitter.is_zero())
                     .then(|| (jitter, seed.stream(&workload.jitter_stream()))),
             }

@@ -18,10 +18,24 @@ use units::Instant;
 pub(crate) struct Timer {
     pub(crate) at: Instant,
     pub(crate) class: Class,
-    /// The number of the flow (`Flow::timer_number`), or the index of the workload.
+    /// The serial number of the flow, [`last_armed_first`](Self::last_armed_first), or the index of
+    /// the workload.
     pub(crate) number: u64,
     /// The flow's slot in the flow table, or the index of the workload.
     pub(crate) slot: u32,
+}
+
+impl Timer {
+    /// The number of the `armed`th timer, by which the last one is the first of those at one time.
+    pub(crate) fn last_armed_first(armed: u64) -> u64 {
+        !armed
+    }
+
+    /// Whether the number is from [`last_armed_first`](Self::last_armed_first). Counts and serial
+    /// numbers are below 2⁶³.
+    pub(crate) fn is_by_arming(&self) -> bool {
+        self.number >> 63 == 1
+    }
 }
 
 /// The order of events at one instant. Deliveries precede all of these.

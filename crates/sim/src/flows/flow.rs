@@ -351,16 +351,10 @@ impl Flow {
         self.send_deferred_until
     }
 
-    /// The number of the flow's timer entries: its serial number or, if newer flows are first among
-    /// entries of the same time, the complement.
-    pub(crate) fn timer_number(&self, newest_first: bool) -> u64 {
-        if newest_first { !self.serial } else { self.serial }
-    }
-
-    /// Returns true if this timer entry is current, not stale.
+    /// Returns true if this timer entry is current, not stale. Of several entries of the current
+    /// time, whose number is not that of the flow, the first is current.
     pub(crate) fn is_current_timer(&self, timer: &Timer) -> bool {
-        self.scheduled == timer.at
-            && (self.serial == timer.number || self.serial == !timer.number)
+        self.scheduled == timer.at && (self.serial == timer.number || timer.is_by_arming())
     }
 
     /// The time of the flow's next timeout.
