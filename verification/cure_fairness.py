@@ -103,20 +103,28 @@ def measured(case: FairnessCase, remedy: str | None, *, seed: int, seconds: floa
     """Measure both groups on the kernel."""
     with tempfile.TemporaryDirectory(prefix="tcpsf-fairness-") as place:
         folder = Path(place)
-        capture = folder / "packets.pcapng"
-        clients = [client(case, name, folder, seed=seed, seconds=seconds) for name in PORTS]
-        link = [sys.executable, "-m", "tcpsf", "link", "-q", "--delay", f"{RTT_S / 2}s"]
-        link += ["--down-rate", f"{case.bits_per_s / 1e6:g}Mb/s"]
-        link += ["--down-queue", f"{case.queue_bytes}B", "--seed", str(seed), "--no-offload"]
-        link += ["--pcap", str(capture), "--pcap-at", "both", "--pcap-bytes", "80"]
-        link += ["--outside", shlex.join(server(remedy)), "--", "sh", "-c"]
-        link += [" & ".join(map(shlex.join, clients)) + " & wait"]
-        done = subprocess.run(link, check=False, capture_output=True, text=True, timeout=300)
-        if done.returncode:
-            message = f"`tcpsf link` ended with {done.returncode}: {done.stderr}"
-            raise RuntimeError(message)
+        capture = captured(case, remedy, folder, seed=seed, seconds=seconds)
         times = {name: json.loads((folder / name).read_text(encoding="utf-8")) for name in PORTS}
         return from_capture(case, capture, times)
+
+
+def captured(
+    case: FairnessCase, remedy: str | None, folder: Path, *, seed: int, seconds: float
+) -> Path:
+    """Run both groups on the kernel. Return the capture; the times of a group are in its file."""
+    capture = folder / "packets.pcapng"
+    clients = [client(case, name, folder, seed=seed, seconds=seconds) for name in PORTS]
+    link = [sys.executable, "-m", "tcpsf", "link", "-q", "--delay", f"{RTT_S / 2}s"]
+    link += ["--down-rate", f"{case.bits_per_s / 1e6:g}Mb/s"]
+    link += ["--down-queue", f"{case.queue_bytes}B", "--seed", str(seed), "--no-offload"]
+    link += ["--pcap", str(capture), "--pcap-at", "both", "--pcap-bytes", "80"]
+    link += ["--outside", shlex.join(server(remedy)), "--", "sh", "-c"]
+    link += [" & ".join(map(shlex.join, clients)) + " & wait"]
+    done = subprocess.run(link, check=False, capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        message = f"`tcpsf link` ended with {done.returncode}: {done.stderr}"
+        raise RuntimeError(message)
+    return capture
 
 
 def server(remedy: str | None) -> list[str]:
@@ -192,7 +200,7 @@ def mean(times: Sequence[float | None]) -> float:
     return sum(known) / len(known)
 
 
-def simulated(case: FairnessCase, remedy: str | None, *, seed: int, seconds: float) -> FairnessRun:
+def simulated(case: FairnessCase, remedy: str | None, *, seed: int, seconds: float) -> RunResult:
     """Simulate both groups with Linux's sender."""
     with_remedy = "linux" if remedy is None else CurePolicy.parse(remedy).sender
     half = f"{1e9 * RTT_S / 2:.0f}ns"
@@ -223,7 +231,7 @@ def simulated(case: FairnessCase, remedy: str | None, *, seed: int, seconds: flo
         ],
         "workload": workloads,
     }
-    return from_simulation(case, run(Scenario.from_dict(scenario), seed=seed))
+    return run(Scenario.from_dict(scenario), seed=seed)
 
 
 def from_simulation(case: FairnessCase, result: RunResult) -> FairnessRun:
@@ -333,7 +341,10 @@ def cell(
     found = [measured(case, remedy, seed=seed, seconds=options.seconds) for seed in seeds]
     # A run of the simulation takes less time than one of the kernel.
     more = range(1, 4 * options.runs + 1)
-    predicted = [simulated(case, remedy, seed=seed, seconds=options.seconds) for seed in more]
+    predicted = [
+        from_simulation(case, simulated(case, remedy, seed=seed, seconds=options.seconds))
+        for seed in more
+    ]
     print(f"{case.title}, {remedy or 'none'}: {len(found)} runs", flush=True)
     return found, predicted
 
