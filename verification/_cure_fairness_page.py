@@ -17,7 +17,8 @@ HEAD: Final = """\
 share a link whose queue they fill: *others* have no remedy, and those *with* it have the remedy of the row, from
 [`tcpsf cure run`](../guides/cure.md). Their round-trip time is 40 ms, and nothing is lost except at the full
 queue. Responses are requested at random times (Poisson), and take 90 % of the link's rate if no group has
-a remedy. Each run is paired with one without a remedy whose requests are sent at the same times.
+a remedy. Each run is paired with one without a remedy whose requests are sent at the same times, and
+simulated runs have these times as well.
 
 - *Dropped* is the share of a group's packets with data that the queue dropped.
 - *Completion* is the change of the mean completion time, in percent of the same group's without a remedy.
