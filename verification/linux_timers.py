@@ -2,7 +2,7 @@
 
     python verification/linux_timers.py [--seconds 15]
 
-Two groups of connections overload a link, so many retransmission timers expire in the same slot of
+Two groups of connections overload a link, so that retransmission timers expire in the same slot of
 Linux's timer wheel. `enqueue_timer` of the kernel adds a timer to the head of its slot, so the last one
 armed expires first. Of retransmissions that leave together, the one whose connection was silent for a
 shorter time must leave first in three of four pairs. A random order has half of them. Each processor has
@@ -61,7 +61,7 @@ def of_simulation(result: RunResult) -> Iterator[Transmission]:
 
 
 def pairs(sent: Iterable[Transmission]) -> tuple[int, int]:
-    """Return the number of pairs of one slot, and that of pairs whose later armed timer is first."""
+    """Count the pairs of one slot, and those with the later armed timer first."""
     last_s: dict[Hashable, float] = {}
     slots: list[list[tuple[float, float]]] = []
     for connection, time_s in sent:
