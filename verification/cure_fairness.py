@@ -15,6 +15,7 @@ to more segments, do not count. It needs root, TUN and BPF, and exits with 77 wi
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import random
@@ -24,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -36,7 +37,7 @@ from _pcapng import records
 
 from tcpsf import RunResult, Scenario, run
 from tcpsf.cure import CurePolicy
-from tcpsf.lab.client import TIMEOUT_S
+from tcpsf.lab.client import TIMEOUT_S, arrivals
 from tcpsf.lab.server import header
 from tcpsf.live.network import enter
 
@@ -160,6 +161,26 @@ def seed_of(name: str, seed: int) -> str:
     return f"{name} {seed}"
 
 
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A packet of a capture: the end of the link, its time, ports and number of data bytes."""
+
+    end: str
+    time_ns: int
+    source: int
+    target: int
+    payload: int
+
+
+def segments(capture: Path) -> Iterator[Segment]:
+    """Yield the packets of a capture of TCP over IPv4 without options."""
+    for one in records(capture):
+        source, target = struct.unpack_from("!HH", one.data, 20)
+        (length,) = struct.unpack_from("!H", one.data, 2)
+        payload = length - 20 - 4 * (one.data[32] >> 4)
+        yield Segment(one.name, one.time_ns, source, target, payload)
+
+
 def from_capture(
     case: FairnessCase, capture: Path, times: dict[str, list[float | None]]
 ) -> FairnessRun:
@@ -169,19 +190,16 @@ def from_capture(
     received: Counter[str] = Counter()
     names = {port: name for name, port in PORTS.items()}
     begin_ns = 0
-    for one in records(capture):
+    for one in segments(capture):
         begin_ns = begin_ns or one.time_ns
-        (port,) = struct.unpack_from("!H", one.data, 20)
-        (length,) = struct.unpack_from("!H", one.data, 2)
-        payload = length - 20 - 4 * (one.data[32] >> 4)
-        if port not in names or payload <= 0:
+        if one.source not in names or one.payload <= 0:
             continue
-        if one.name == "outside":
-            sent[names[port]] += 1
+        if one.end == "outside":
+            sent[names[one.source]] += 1
             continue
-        arrived[names[port]] += 1
+        arrived[names[one.source]] += 1
         if LONG_BEGIN_S <= (one.time_ns - begin_ns) / 1e9 < LONG_END_S:
-            received[names[port]] += payload
+            received[names[one.source]] += one.payload
     return FairnessRun(
         {
             name: Group(
@@ -284,11 +302,10 @@ def responses(
     The server closes a connection after the client. Its FIN is in a packet of its own, that of the
     simulated sender in the last segment. Another workload sends a packet of this size.
     """
-    draw = random.Random(seed_of(name, seed))  # noqa: S311 (as the client)
     found: list[dict[str, Any]] = []
-    at_s = 0.0
-    for number in range(round(seconds * case.requests_per_s)):
-        at_s += draw.expovariate(case.requests_per_s)
+    times_s = arrivals(seed_of(name, seed), case.requests_per_s)
+    requests = round(seconds * case.requests_per_s)
+    for number, at_s in enumerate(itertools.islice(times_s, requests)):
         ends = {"kind": "transfers", "from": "server", "to": "client"}
         found.append(
             {

@@ -69,9 +69,9 @@ OVERHEAD: Final = 400
 """Bytes of a response's headers, of its handshake and of its acknowledgments, about."""
 DISTURBED_S: Final = 0.001
 """A cell is measured again if 1 % of its packets were delivered later than this."""
+AGAIN: Final = 3
 CONFIRMATIONS: Final = 3
 """Further measurements of a choice on a path with a limit."""
-AGAIN: Final = 3
 RUNS: Final = 40
 """Simulated runs of a path with a queue. 95 % are between the second and the last but one."""
 FEW_SIZES: Final = (1200, 14_000)

@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import struct
 import sys
 import tempfile
 from collections.abc import Hashable, Iterable, Iterator
@@ -23,8 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from _live import CannotRunError, Verdicts, main
-from _pcapng import records
-from cure_fairness import CASES, PORTS, captured, simulated
+from cure_fairness import CASES, PORTS, captured, segments, simulated
 
 from tcpsf import RunResult
 from tcpsf.live.network import enter
@@ -44,12 +42,9 @@ Transmission = tuple[Hashable, float]
 
 def measured(capture: Path) -> Iterator[Transmission]:
     """Return the transmissions of the group without a remedy, whose segments leave once."""
-    for one in records(capture):
-        source, target = struct.unpack_from("!HH", one.data, 20)
-        (length,) = struct.unpack_from("!H", one.data, 2)
-        has_payload = length > 20 + 4 * (one.data[32] >> 4)
-        if one.name == "outside" and source == PORTS["plain"] and has_payload:
-            yield target, one.time_ns / 1e9
+    for one in segments(capture):
+        if one.end == "outside" and one.source == PORTS["plain"] and one.payload > 0:
+            yield one.target, one.time_ns / 1e9
 
 
 def of_simulation(result: RunResult) -> Iterator[Transmission]:

@@ -18,6 +18,7 @@ import os
 import random
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -99,17 +100,24 @@ async def _until_open(address: str, port: int) -> None:
             return
 
 
+def arrivals(seed: str, rate: float) -> Iterator[float]:
+    """Yield the times of Poisson arrivals in seconds, ``rate`` per second."""
+    draw = random.Random(seed)  # noqa: S311 (no secret)
+    at_s = 0.0
+    while True:
+        at_s += draw.expovariate(rate)
+        yield at_s
+
+
 async def _main(settings: dict[str, Any]) -> list[float | None]:
-    draw = random.Random(str(settings["seed"]))  # noqa: S311 (no secret)
     address, port = settings["address"] or os.environ["TCPSF_LINK_OUTSIDE"], settings["port"]
     await _until_open(address, port)
     together, paths = settings["responses"], itertools.cycle(settings["paths"])
     times: list[float | None] = []
     downloads = await _with_downloads(address, settings)
-    begin_s, at_s, tasks = time.monotonic(), 0.0, []
-    for _ in range(settings["requests"] // together):
-        # Poisson arrivals.
-        at_s += draw.expovariate(settings["rate"] / together)
+    begin_s, tasks = time.monotonic(), []
+    times_s = arrivals(str(settings["seed"]), settings["rate"] / together)
+    for at_s in itertools.islice(times_s, settings["requests"] // together):
         await asyncio.sleep(max(0.0, begin_s + at_s - time.monotonic()))
         one = _fetch(address, port, list(itertools.islice(paths, together)), times)
         tasks.append(asyncio.create_task(asyncio.wait_for(one, TIMEOUT_S)))
