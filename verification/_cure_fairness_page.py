@@ -88,10 +88,10 @@ class FairnessCell:
             return False
         return one.low <= other.high and other.low <= one.high
 
-    def effect(self) -> str:
+    def effect(self, *, is_long: bool) -> str:
         """Return the effect on the other group, measured and simulated."""
         pair = (side["plain"].change for side in (self.measured, self.simulated))
-        return " / ".join(_percent(each, signed=True) for each in pair)
+        return " / ".join(_percent(each, signed=not is_long) for each in pair)
 
 
 def _side(before: Sequence[FairnessRun], after: Sequence[FairnessRun], name: str) -> FairnessSide:

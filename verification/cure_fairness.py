@@ -200,12 +200,24 @@ def from_capture(
         arrived[names[one.source]] += 1
         if LONG_BEGIN_S <= (one.time_ns - begin_ns) / 1e9 < LONG_END_S:
             received[names[one.source]] += one.payload
+    return run_of(times, sent, sent - arrived, received, is_long=bool(case.long))
+
+
+def run_of(
+    times: dict[str, list[float | None]],
+    sent: Counter[str],
+    dropped: Counter[str],
+    received: Counter[str],
+    *,
+    is_long: bool,
+) -> FairnessRun:
+    """Return a run: completion times in seconds, numbers of packets, and received bytes by group."""
     return FairnessRun(
         {
             name: Group(
-                mean_s=None if case.long else mean(times[name]),
-                dropped=1.0 - arrived[name] / sent[name],
-                share=received[name] / received.total() if case.long else None,
+                mean_s=None if is_long else mean(times[name]),
+                dropped=dropped[name] / sent[name],
+                share=received[name] / received.total() if is_long else None,
             )
             for name in PORTS
         }
@@ -277,16 +289,7 @@ def from_simulation(case: FairnessCase, result: RunResult) -> FairnessRun:
         if (group := group_of(workload)) in times:
             duration_s = None if time_s is None else start_s + time_s - opened_s[workload, flow]
             times[group].append(duration_s)
-    return FairnessRun(
-        {
-            name: Group(
-                mean_s=None if case.long else mean(times[name]),
-                dropped=dropped[name] / sent[name],
-                share=received[name] / received.total() if case.long else None,
-            )
-            for name in PORTS
-        }
-    )
+    return run_of(times, sent, dropped, received, is_long=bool(case.long))
 
 
 def group_of(workload: str) -> str:
@@ -388,10 +391,10 @@ def work(verdicts: Verdicts) -> None:
     if options.page is not None:
         page = _cure_fairness_page.page(tables, options.runs)
         options.page.write_text(page, encoding="utf-8")
-    for title, *_, cells in tables:
+    for title, _, is_long, cells in tables:
         for each in cells[1:]:
             verdict = "agrees" if each.agrees() else "differs"
-            print(f"         {verdict}  {title}, {each.remedy}: {each.effect()}")
+            print(f"         {verdict}  {title}, {each.remedy}: {each.effect(is_long=is_long)}")
     every = [each for *_, cells in tables for each in cells[1:]]
     for is_known in (False, True):
         some = [each for each in every if each.remedy.startswith("fs") is is_known]
