@@ -13,7 +13,7 @@ pub use user::Plan;
 
 use std::sync::Arc;
 
-use tcp::{ByteStream, CloseReason, Config, Connection, Event};
+use tcp::{ByteStream, CloseReason, Config, Connection, Event, SendState};
 use thiserror::Error;
 use units::Instant;
 use wire::{SeqNum, WindowScale};
@@ -123,6 +123,7 @@ struct Side {
     origins: Origins,
     path: Path,
     closed: Option<CloseReason>,
+    dropped_acknowledgments: u32,
 }
 
 impl Pair {
@@ -149,6 +150,7 @@ impl Pair {
                     config.seed ^ (0x5bd1_e995 << (32 * end.index())),
                 ),
                 closed: None,
+                dropped_acknowledgments: 0,
             }
         };
         let mut pair = Self {
@@ -199,6 +201,11 @@ impl Pair {
         &self.sides[end.index()].stream
     }
 
+    /// Number of arrived segments whose acknowledgment of new data an end has not processed.
+    pub fn dropped_acknowledgments(&self, end: End) -> u32 {
+        self.sides[end.index()].dropped_acknowledgments
+    }
+
     /// Processes the next event: an arriving packet, then expired timers, then an action of the
     /// application.
     fn step(&mut self) -> Result<(), String> {
@@ -228,11 +235,7 @@ impl Pair {
             0 => {
                 let Some(packet) = self.sides[end.index()].path.arrive() else { return Ok(()) };
                 let there = end.other();
-                self.sides[there.index()].stream.on_segment(
-                    &packet.segment,
-                    &packet.payload,
-                    self.now,
-                );
+                self.sides[there.index()].arrived(&packet, self.now);
                 self.drain(there)
             }
             1 => {
@@ -326,6 +329,14 @@ impl Pair {
 }
 
 impl Side {
+    fn arrived(&mut self, packet: &Packet, now: Instant) {
+        self.stream.on_segment(&packet.segment, &packet.payload, now);
+        let SendState { una, max, .. } = self.stream.send_state();
+        if packet.segment.ack.is_some_and(|ack| ack.after(una) && !ack.after(max)) {
+            self.dropped_acknowledgments += 1;
+        }
+    }
+
     /// Time of the application's next action. It is the present if it was due while nothing could
     /// be done.
     fn next_action(&self, now: Instant) -> Instant {

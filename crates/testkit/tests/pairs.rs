@@ -124,7 +124,13 @@ proptest! {
 /// retransmissions of a sender with probes do not count. Nor do those of a sender of copies whose
 /// peer has no SACK: it acknowledges a copy without a DSACK, and three such acknowledgments look
 /// like a loss.
+///
+/// Nothing counts if the end dropped an acknowledgment of new data, as it does if only a duplicate
+/// carried it (RFC 9293 §3.10.7.4). Tail loss probes and copies are such duplicates.
 fn repairs(config: &PairConfig, pair: &Pair, end: End) -> (u32, u32, u32, u32) {
+    if pair.dropped_acknowledgments(end) > 0 {
+        return (0, 0, 0, 0);
+    }
     let sent = pair.connection(end).statistics();
     let sender = &config.ends[end as usize].tcp.sender;
     let probes = sender.rack().is_some_and(|options| options.tlp);

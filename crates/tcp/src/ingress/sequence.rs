@@ -27,16 +27,21 @@ impl Connection {
         if self.rcv.accepts(segment.seq, segment.seq_len())
             && !(R::ALL && self.is_beyond_window(segment))
         {
-            // RFC 5961 §5.2: an acknowledgment of data never sent may be a guess, and would make a
-            // later segment of the peer look old (RFC 7323 §5.3, R1).
-            if let Some(stamp) = segment.options.timestamps.filter(|_| self.negotiated.timestamps)
-                && segment.ack.is_none_or(|ack| !ack.after(self.snd.max))
-            {
-                self.rcv.note_timestamp(stamp.val, segment.seq, now);
-            }
+            self.note_timestamp(segment, now);
             return Step::Continue;
         }
         if is_reset { Step::Stop } else { self.answer_unacceptable(segment, now) }
+    }
+
+    #[inline]
+    fn note_timestamp(&mut self, segment: &Segment, now: Instant) {
+        // RFC 5961 §5.2: an acknowledgment of data never sent may be a guess, and would make a
+        // later segment of the peer look old (RFC 7323 §5.3, R1).
+        if let Some(stamp) = segment.options.timestamps.filter(|_| self.negotiated.timestamps)
+            && segment.ack.is_none_or(|ack| !ack.after(self.snd.max))
+        {
+            self.rcv.note_timestamp(stamp.val, segment.seq, now);
+        }
     }
 
     /// Answers a segment outside the window that is not a reset. Returns what else is done with it.
@@ -45,6 +50,9 @@ impl Connection {
     fn answer_unacceptable(&mut self, segment: &Segment, now: Instant) -> Step {
         if self.is_special() && self.config.receiver.is_linux() && self.is_bare_fin(segment) {
             return Step::Continue;
+        }
+        if self.is_special() && self.is_recent_duplicate(segment) {
+            return self.take_recent_duplicate(segment, now);
         }
         // RFC 9293 §3.10.7.4: an answer reveals a half-open connection or a lost acknowledgment.
         if segment.seq_len() == 0 || segment.control == Control::Syn {
@@ -72,6 +80,26 @@ impl Connection {
             return Step::OnlyAck;
         }
         Step::Stop
+    }
+
+    /// Returns whether the segment has nothing new but is acceptable to Linux, because it ends at
+    /// the last acknowledgment sent, or after it (`tcp_sequence`).
+    fn is_recent_duplicate(&self, segment: &Segment) -> bool {
+        self.rcv.is_linux()
+            && self.state.is_synchronized()
+            && self.state != State::TimeWait
+            && segment.control != Control::Syn
+            && self.rcv.has_just_arrived(segment.seq, segment.seq_len())
+    }
+
+    /// Reports the data of a recent duplicate. Its acknowledgment is processed next.
+    fn take_recent_duplicate(&mut self, segment: &Segment, now: Instant) -> Step {
+        self.note_timestamp(segment, now);
+        if segment.seq_len() > 0 {
+            self.rcv.ack_now();
+            self.rcv.note_unacceptable(segment.seq, segment.seq_len());
+        }
+        Step::OnlyAck
     }
 
     /// Returns whether the segment is dropped because it ends beyond the window, as Linux does.

@@ -305,6 +305,13 @@ impl Receiver {
         }
     }
 
+    /// Returns whether a segment is older than RCV.NXT and ends at the last acknowledgment sent, or
+    /// after it.
+    pub(crate) fn has_just_arrived(&self, seq: SeqNum, seq_len: u32) -> bool {
+        let end = seq + seq_len;
+        seq.before(self.nxt) && end.at_or_before(self.nxt) && end.at_or_after(self.last_ack_sent)
+    }
+
     /// A segment with sequence numbers was not acceptable: it is old, or beyond the window.
     pub(crate) fn note_unacceptable(&mut self, seq: SeqNum, len: u32) {
         let (nxt, acknowledged) = (self.nxt, self.last_ack_sent);
