@@ -211,7 +211,7 @@ def run_of(
     *,
     is_long: bool,
 ) -> FairnessRun:
-    """Return a run: completion times in seconds, numbers of packets, and received bytes by group."""
+    """Return a run of completion times in seconds, numbers of packets and received bytes."""
     return FairnessRun(
         {
             name: Group(
