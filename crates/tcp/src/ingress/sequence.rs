@@ -30,7 +30,12 @@ impl Connection {
             self.note_timestamp(segment, now);
             return Step::Continue;
         }
-        if is_reset { Step::Stop } else { self.answer_unacceptable(segment, now) }
+        if !is_reset {
+            return self.answer_unacceptable(segment, now);
+        }
+        // The second step answers a reset that is acceptable to Linux.
+        let is_acceptable = R::ALL && self.is_special() && self.is_recent_duplicate(segment);
+        if is_acceptable { Step::Continue } else { Step::Stop }
     }
 
     #[inline]
@@ -82,8 +87,8 @@ impl Connection {
         Step::Stop
     }
 
-    /// Returns whether the segment has nothing new but is acceptable to Linux, because it ends at
-    /// the last acknowledgment sent, or after it (`tcp_sequence`).
+    /// Returns whether the segment begins before RCV.NXT and has no new data, but is acceptable to
+    /// Linux because it ends at the last acknowledgment sent, or after it (`tcp_sequence`).
     fn is_recent_duplicate(&self, segment: &Segment) -> bool {
         self.rcv.is_linux()
             && self.state.is_synchronized()
